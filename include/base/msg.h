@@ -24,7 +24,7 @@ MUST_CHECK int msg_pair(int out[static 2]);
  */
 MUST_CHECK int
 msg_send(int sock, const void *p, size_t len, const int *fds, size_t nfds);
-/* The same, without waiting. Errors: -EAGAIN the socket is full */
+/* As msg_send(), but fails with -EAGAIN while the socket is full. */
 MUST_CHECK int msg_try_send(int sock, const void *p, size_t len, const int *fds,
                             size_t nfds);
 /*

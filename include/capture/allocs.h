@@ -55,7 +55,7 @@ struct allocs_of {
 	uint32_t n;
 	uint32_t late;  /* 1: start a moment later, if the process still
 	                   exists */
-	uint32_t group; /* processes of a group share what others leave */
+	uint32_t group; /* below ALLOCS_GROUPS: of the capture */
 	struct allocs_place places[ALLOCS_MAX_PLACES]; /* n are sent */
 };
 #define ALLOCS_GROUPS 64

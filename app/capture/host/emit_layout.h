@@ -58,8 +58,8 @@ struct emit_event {
 	/* The thread that held the lock when the wait began, as numbered in the
 	 * process's pid namespace; read from its memory; 0: unknown. */
 	uint32_t holder;
-	/* The number of calls that this one stands for, since its process was
-	 * not always watched: a lower and an upper bound. EMIT_SCALE is 1. */
+	/* A lower and an upper bound of the calls that this one stands for: its
+	 * process was not always watched. In units of 1 / EMIT_SCALE. */
 	uint64_t scale, most_scale;
 	uint8_t peer[16];     /* its peer's address */
 	char name[EMIT_NAME]; /* of the file, NUL-terminated; "": none */

@@ -98,9 +98,9 @@ inuse_open(struct inuse *out)
 /* --- watching ------------------------------------------------------------- */
 
 #define LOOK_NS (100 * NS_PER_MS)
-/* Bytes per sample, so that there are some hundred samples a second, or fewer
- * when rows become scarce. A power of two, so that the mean of a process rarely
- * changes. */
+/* Bytes per sample. They are chosen to give several hundred samples a second,
+ * or fewer when rows become scarce; each is a power of two, so that the mean of
+ * a process rarely changes. */
 #define FIRST_MEAN UINT64_C(65536)
 #define LEAST_MEAN UINT64_C(1024)
 #define MOST_MEAN  (UINT64_C(1) << 31)

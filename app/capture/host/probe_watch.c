@@ -380,7 +380,8 @@ take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 #define LINKS_NS   (200 * NS_PER_MS)
 #define LINKS_PART 5
 
-/* Credits the CPU time that links may take; returns when there is some. */
+/* Credits the CPU time that links may take. Returns the time from which some is
+ * left. */
 static int64_t
 links_from_ns(struct probe_watch *w)
 {
@@ -437,7 +438,7 @@ next_to_link(const struct probe_watch *w)
 	return found;
 }
 
-/* Returns when the next look is due; INT64_MAX: never. */
+/* Returns the time of the next look; INT64_MAX: there is none. */
 static int64_t
 next_look_ns(const struct probe_watch *w, int64_t links_from)
 {
@@ -488,12 +489,14 @@ probe_watch_run(struct probe_watch *w, const struct probe_watcher *by,
 	w->links_ns = LINKS_NS;
 	w->links_at_ns = clock_mono_ns();
 	for (;;) {
-		int ms = look(w, by);
+		int n, ms = look(w, by);
 
-		while (poll(fds, ARRAY_LEN(fds), ms) > 0) {
+		while ((n = poll(fds, ARRAY_LEN(fds), ms)) > 0) {
 			if (fds[1].revents || !take(w, by, socket))
 				return;
 			ms = 0;
 		}
+		if (n < 0 && errno != EINTR)
+			return;
 	}
 }

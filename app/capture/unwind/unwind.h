@@ -205,8 +205,8 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
 uint64_t unwind_other_stack(const struct unwinder *u);
 
 /*
- * As unwind(), for a thread of which only that is known which
- * /proc/PID/task/TID/syscall shows for a blocked thread.
+ * As unwind(), for a blocked thread, of which only the contents of
+ * /proc/PID/task/TID/syscall are known.
  *   Shape    args[UNWIND_ARGS]: arguments of the system call; NULL: not known
  */
 MUST_CHECK enum unwind_end

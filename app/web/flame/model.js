@@ -37,8 +37,8 @@ function gather(column, order) {
 }
 
 class Tree {
-  /* For two profiles (diff.js): values of the base by node, whether a node has
-   * certainly changed, and the functions that have. */
+  /* For two profiles (diff.js): the values of the base by node, the nodes that
+   * certainly changed, and the functions that did. */
   /** @type {Float64Array | undefined} */ baseSelf;
   /** @type {Float64Array | undefined} */ baseTotal;
   /** @type {Uint8Array | undefined} */ sure;

@@ -1,5 +1,4 @@
-/* Everything that has access: keys of the API, and browsers that are signed in.
-   */
+/* Access to the API: its keys, and the browsers that are signed in. */
 import { useEffect, useState } from 'preact/hooks';
 import { all, remove } from './api';
 import { Make } from './form';

@@ -41,8 +41,7 @@ export const toSettings = (name: string) =>
   to(`/s/${encodeURIComponent(name)}/settings`);
 
 /* The reason why a type is not profiled continuously. Only Go programs count
-   their waits all the time; those of others are watched while a capture lasts.
-   */
+   their waits all the time; waits of others are measured during captures. */
 const OF_GO = ['block', 'mutex'];
 export const whyNot = ({ profileType: type, message }:
   { profileType: string; message: string }) =>

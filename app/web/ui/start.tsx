@@ -36,7 +36,8 @@ export const types = () => describe().then(doc =>
     .find(p => p.name === 'profileType')!.schema.enum!);
 
 const SECONDS = 10, LOOK_MS = 5e3;
-/* The server's word for each host where the service runs, and their limit. */
+/* The value that means every host of the service, and the most hosts that a
+   request may name. */
 const EVERYWHERE = '*', MOST_HOSTS = 50;
 
 /* True if profiles come from pages of the program rather than from

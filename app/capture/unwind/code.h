@@ -53,6 +53,8 @@ struct code_insn {
 	uint16_t changes;
 	bool copies; /* only copies a whole register to another one */
 	uint8_t copy_from, copy_to;
+	bool pushes; /* only pushes a whole register */
+	uint8_t pushed;
 };
 
 /*

@@ -496,8 +496,11 @@ find_push_or_pop(const struct decoder *d, struct code_insn *out)
 	default:
 		break;
 	}
-	if ((d->op & 0xf8) == 0x50)
+	if ((d->op & 0xf8) == 0x50) {
 		add_to(out, RSP, -8);
+		out->pushes = true;
+		out->pushed = (uint8_t)reg;
+	}
 	if ((d->op & 0xf8) != 0x58)
 		return;
 	add_to(out, RSP, 8);

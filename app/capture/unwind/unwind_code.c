@@ -24,6 +24,11 @@ struct way {
 	/* The highest sp so far. A pointer loaded from below was saved on the
 	 * way, and then has the value it had at that height again. */
 	struct where high, fp_there, lr_there;
+	uint16_t changed; /* registers, as in struct code_insn */
+	/* The word below the first sp was pushed from a register that has it
+	 * still. */
+	bool pushed;
+	uint8_t pushed_from;
 };
 
 struct search {
@@ -146,6 +151,12 @@ was_put_on_the_way(const struct way *w, const struct where *v)
 	return v->loaded && same_base(v, &w->high) && v->by < w->high.by;
 }
 
+static bool
+is_below_first(const struct where *at)
+{
+	return at->base == UNWIND_FROM_SP && at->by == -8;
+}
+
 static void
 apply(struct way *w, const struct code_insn *insn)
 {
@@ -155,6 +166,11 @@ apply(struct way *w, const struct code_insn *insn)
 	w->fp = value_of(&was, was.fp, insn->fp);
 	w->lr = value_of(&was, was.lr, insn->lr);
 	w->at += insn->length;
+	if (insn->pushes && !w->sp.loaded && is_below_first(&w->sp)) {
+		w->pushed = !(was.changed >> insn->pushed & 1);
+		w->pushed_from = insn->pushed;
+	}
+	w->changed |= insn->flow == CODE_CALL ? UINT16_MAX : insn->changes;
 	if (was_put_on_the_way(w, &w->fp))
 		w->fp = w->fp_there;
 	if (was_put_on_the_way(w, &w->lr))
@@ -195,7 +211,10 @@ set_fp(const struct where *fp, const struct where *sp, int64_t cfa,
 
 /*
  * Makes the rule of a path that has returned. The value of a base that is a
- * word in memory is not known here: then the CFA is that word, else it is sp.
+ * word in memory is not known here: then the CFA is that word, else it is sp. A
+ * function whose stack another process uses meanwhile keeps its return address
+ * in a register, and pushes it afterwards.
+ *   Source   musl 1.2.3, src/process/x86_64/vfork.s
  */
 static bool
 make_rule(const struct search *s, struct unwind_rule *out)
@@ -211,9 +230,12 @@ make_rule(const struct search *s, struct unwind_rule *out)
 		return false;
 	*out = (struct unwind_rule){.cfa = CFA_CODE, .ra = sp->base};
 	if (ra.base == IN_LR && !ra.loaded)
-		out->ra |= UNWIND_IN_LR;
-	else if (!ra.loaded || !same_base(&ra, sp) ||
-	         !words_of(ra.by - cfa, &out->ra_words))
+		out->ra |= UNWIND_IN_REG;
+	else if (s->now.pushed && ra.loaded && is_below_first(&ra)) {
+		out->ra |= UNWIND_IN_REG;
+		out->ra_words = s->now.pushed_from;
+	} else if (!ra.loaded || !same_base(&ra, sp) ||
+	           !words_of(ra.by - cfa, &out->ra_words))
 		return false;
 	set_fp(&s->now.fp, sp, cfa, out);
 	return words_of(by_word ? sp->word : sp->by, &out->cfa_words);

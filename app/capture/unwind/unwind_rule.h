@@ -41,7 +41,9 @@ enum unwind_base {
 	UNWIND_AT_SP,
 	UNWIND_AT_FP,
 	UNWIND_BASES,
-	UNWIND_IN_LR = 4, /* or'ed to it: the return address is in lr */
+	UNWIND_IN_REG = 4, /* or'ed to it: the return address is in lr, or in
+	                      the general register of x86-64 that ra_words
+	                      numbers */
 };
 
 struct unwind_rule {

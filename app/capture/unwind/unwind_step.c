@@ -322,10 +322,28 @@ step_by_saved(struct walk *w, struct frame *f, struct unwind_rule rule)
 	return UNWIND_BAD;
 }
 
+/* Reads the register that has the return address. */
+static int
+kept_address(const struct walk *w, const struct frame *f,
+             struct unwind_rule rule, uint64_t *out)
+{
+	unsigned column;
+
+	if (!w->arch->regs) {
+		*out = f->lr;
+		return f->lr_known ? STEP_DONE : UNWIND_NO_INFO;
+	}
+	if (!w->whole)
+		return STEP_NEEDS_WHOLE;
+	column = w->arch->regs[rule.ra_words];
+	*out = w->whole->value[column];
+	return w->whole->known >> column & 1 ? STEP_DONE : UNWIND_NO_INFO;
+}
+
 /*
  * Finds the caller by a rule that was derived from the code: the CFA is a
  * number of words from a pointer, or the word there. The return address, which
- * is popped last, is at a distance from the CFA, or in its register.
+ * is popped last, is at a distance from the CFA, or in a register.
  */
 static int
 step_by_code(struct walk *w, struct frame *f, struct unwind_rule rule)
@@ -333,19 +351,22 @@ step_by_code(struct walk *w, struct frame *f, struct unwind_rule rule)
 	const enum unwind_base base = rule.ra & (UNWIND_BASES - 1);
 	const bool of_fp = base == UNWIND_FROM_FP || base == UNWIND_AT_FP;
 	const bool by_word = base == UNWIND_AT_SP || base == UNWIND_AT_FP;
-	const bool in_lr = rule.ra & UNWIND_IN_LR;
+	const bool in_reg = rule.ra & UNWIND_IN_REG;
 	uint64_t cfa = (of_fp ? f->fp : f->sp) +
 	               (uint64_t)(int64_t)rule.cfa_words * 8;
-	struct frame to = {.pc = f->lr};
+	struct frame to = {.pc = 0};
 	uint64_t at;
+	int r = in_reg ? kept_address(w, f, rule, &to.pc) : STEP_DONE;
 
-	if ((of_fp && !f->fp_known) || (in_lr && !f->lr_known))
+	if (r != STEP_DONE)
+		return r;
+	if (of_fp && !f->fp_known)
 		return UNWIND_NO_INFO;
 	at = cfa;
 	if (by_word && !walk_word(w, at, &cfa))
 		return (int)walk_missing(w, at);
 	at = cfa + (uint64_t)(int64_t)rule.ra_words * 8;
-	if (!in_lr && !walk_word(w, at, &to.pc))
+	if (!in_reg && !walk_word(w, at, &to.pc))
 		return (int)walk_missing(w, at);
 	to.pc &= w->arch->code_bits;
 	to.sp = by_word ? at + 8 : cfa;
@@ -433,7 +454,7 @@ step_by_custom(struct walk *w, struct frame *f, struct unwind_rule rule)
 		r = step_by_code(w, f, rule);
 	if (r == UNWIND_NO_INFO && f->interrupted && is_new(w, f->pc))
 		return UNWIND_ROOT;
-	if (r != STEP_DONE && r != UNWIND_TRUNCATED)
+	if (r != STEP_DONE && r != UNWIND_TRUNCATED && r != STEP_NEEDS_WHOLE)
 		r = step_by_pointer(w, f);
 	if (r != UNWIND_NO_INFO || f->interrupted)
 		return r;

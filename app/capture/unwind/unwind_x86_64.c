@@ -22,6 +22,10 @@ static const uint8_t sample_index[] = {
 /* rdi, rsi, rdx, r10, r8, r9; Source: x86-64 psABI A.2.1 */
 static const uint8_t call_args[] = {5, 4, 1, 10, 8, 9};
 
+/* rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi; Source: Intel SDM 2A, table 3-1 */
+static const uint8_t columns[] = {0, 2, 1,  3,  7,  6,  4,  5,
+                                  8, 9, 10, 11, 12, 13, 14, 15};
+
 /* mov $__NR_rt_sigreturn, %rax or %eax; syscall: some libcs have no tables for
  * it, and most no symbol. */
 static const uint8_t sigreturn[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00,
@@ -109,6 +113,7 @@ const struct unwind_arch unwind_x86_64 = {
 	.pc_index = 8,
 	.index = sample_index,
 	.args = call_args,
+	.regs = columns,
 	.code_bits = ~UINT64_C(0),
 	.enders = {{sigreturn, sizeof(sigreturn), 7},
                    {short_sigreturn, sizeof(short_sigreturn), 5}},

@@ -834,6 +834,46 @@ TEST(a_frame_pointer_that_is_pushed_on_the_way_out_stays_as_it_is)
 }
 END
 
+/* vfork(2) of musl, after the system call: the child uses the stack. */
+TEST(a_return_address_that_is_pushed_on_the_way_out_is_in_its_register)
+{
+	static const struct {
+		const char *bytes;
+		uint8_t arg;
+		bool found;
+	} rows[] = {
+		/* push %rdx; mov %rax,%rdi; jmp 1f; 1: ret */
+		{"\x52\x48\x89\xc7\xeb\x00\xc3", 2, true},
+		{"\x52\x48\x89\xc7\xeb\x00\xc3", 1, false},
+		/* push %r8; nop; jmp 1f; 1: ret */
+		{"\x41\x50\x90\x90\xeb\x00\xc3", 4, true},
+		/* mov %eax,%edx; push %rdx; jmp 1f; 1: ret */
+		{"\x89\xc2\x52\x90\xeb\x00\xc3", 2, false},
+		/* push %rbx, of which the system call shows nothing */
+		{"\x53\x90\x90\x90\xeb\x00\xc3", 2, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		uint64_t args[UNWIND_ARGS] = {0};
+		struct unwinder *u;
+		enum unwind_end end;
+		struct run r;
+
+		prepare_bare(&r, rows[i].bytes, 7, 0);
+		args[rows[i].arg] = BIAS + TO_START;
+		u = unwinder_new_for(EM_X86_64, find, &r);
+		end = unwind_blocked(u, BIAS + BARE, STACK, args, r.stack,
+		                     sizeof(r.stack), r.pcs, MAX, &r.n);
+		ck_assert_msg((end == UNWIND_ROOT) == rows[i].found, "row %zu",
+		              i);
+		ck_assert_uint_eq(r.n, 1u + rows[i].found);
+		unwinder_free(u);
+		unwind_table_free(r.table);
+		elf_free(r.elf);
+	}
+}
+END
+
 TEST(an_address_that_follows_no_call_is_no_caller)
 {
 	struct run r;

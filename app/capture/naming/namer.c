@@ -31,7 +31,8 @@ open_split(void *arg, uint32_t module, const char *dir, const char *name)
 	const struct namer *n = arg;
 	const struct module *m = n->modules->rows[module];
 
-	return debug_file_split(n->host, m->opened_by, m->path, dir, name);
+	return debug_file_split(n->host, m->opened_by, m->path, m->elf, dir,
+	                        name);
 }
 
 /* Three quarters of the CPU time that the process has left. */

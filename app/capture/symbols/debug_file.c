@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROOT "/usr/lib/debug"
+#define ROOT   "/usr/lib/debug"
+#define PLACES 4 /* where a target's root may have a debug file */
 
 uint32_t
 build_id_parse(const char *hex, uint8_t out[static HOST_BUILD_ID])
@@ -57,14 +58,12 @@ has_build_id(const struct elf_image *e, const uint8_t *id, uint32_t size)
 	return e->build_id_size == size && !memcmp(e->build_id, id, size);
 }
 
-/* Opens a file whose path has a build-id; refuses it if its contents have
- * another. */
+/* Opens a file of the host that belongs to a build-id. */
 static enum host_debug_state
-by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
-            const char *path, struct elf_image **out)
+open_kept(const struct host *host, const uint8_t *id, uint32_t size,
+          const char *path, struct elf_image **out)
 {
 	struct host_ask ask = {.op = HOST_DEBUG, .size = size};
-	CLEANUP_ELF struct elf_image *e = NULL;
 	CLEANUP_FD int fd = -1;
 	int rc;
 
@@ -74,14 +73,27 @@ by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
 	strcpy(ask.path, path);
 	if (host_fd(host, &ask, &fd))
 		return HOST_DEBUG_NONE;
-	rc = elf_open_fd(fd, &e);
+	rc = elf_open_fd(fd, out);
 	if (rc) /* another process may have more memory */
 		return rc == -ENOMEM ? HOST_DEBUG_NONE : HOST_DEBUG_REFUSED;
 	TAKE_FD(fd);
+	return HOST_DEBUG_USED;
+}
+
+/* Opens such a file; refuses it if its contents have another build-id. */
+static enum host_debug_state
+by_build_id(const struct host *host, const uint8_t *id, uint32_t size,
+            const char *path, struct elf_image **out)
+{
+	CLEANUP_ELF struct elf_image *e = NULL;
+	enum host_debug_state state = open_kept(host, id, size, path, &e);
+
+	if (state != HOST_DEBUG_USED)
+		return state;
 	if (!has_build_id(e, id, size))
 		return HOST_DEBUG_REFUSED;
 	*out = TAKE(e);
-	return HOST_DEBUG_USED;
+	return state;
 }
 
 /* True when a debug file could have names that the image lacks. */
@@ -161,9 +173,12 @@ may_match(const struct elf_image *elf, const struct elf_image *debug)
 
 static struct elf_image *
 by_path(const struct host *host, int32_t pid, const struct elf_image *elf,
-        const char *path)
+        const struct buf *path)
 {
-	CLEANUP_ELF struct elf_image *e = open_path(host, pid, path);
+	CLEANUP_ELF struct elf_image *e =
+		!path->len || buf_err(path)
+			? NULL
+			: open_path(host, pid, buf_str(path));
 
 	if (!e || !may_match(elf, e) || elf_debug_matches(elf, e))
 		return NULL;
@@ -183,50 +198,43 @@ path_of_id(const uint8_t *id, uint32_t size, struct buf *out)
 	buf_puts(out, ".debug");
 }
 
-static struct elf_image *
-by_id_in_root(const struct host *host, int32_t pid, const struct elf_image *elf)
-{
-	CLEANUP_BUF struct buf path = BUF_INIT(HOST_MAX_PATH);
-
-	path_of_id(elf->build_id, elf->build_id_size, &path);
-	return !path.len || buf_err(&path)
-	               ? NULL
-	               : by_path(host, pid, elf, buf_str(&path));
-}
-
-static struct elf_image *
-by_link(const struct host *host, int32_t pid, const struct elf_image *elf,
-        const char *path)
+/* Writes one of the paths that the debug file of the image at path may have;
+ * "" when it has none there. */
+static void
+debug_path(const struct elf_image *elf, const char *path, unsigned place,
+           struct buf *out)
 {
 	static const struct {
 		const char *above, *below;
-	} places[] = {{"", ""}, {"", "/.debug"}, {ROOT, ""}};
+	} by_link[PLACES] = {
+		[1] = {"", ""}, [2] = {"", "/.debug"}, [3] = {ROOT, ""}};
 	const char *slash = strrchr(path, '/');
-	char name[ELF_MAX_NAME], tried[HOST_MAX_PATH];
-	struct elf_image *e = NULL;
+	char name[ELF_MAX_NAME];
 	uint32_t crc;
 
-	if (!slash || elf_debuglink(elf, name, &crc))
-		return NULL;
-	for (size_t i = 0; i < ARRAY_LEN(places) && !e; i++) {
-		int n = snprintf(tried, sizeof(tried), "%s%.*s%s/%s",
-		                 places[i].above, (int)(slash - path), path,
-		                 places[i].below, name);
-
-		if (n > 0 && (size_t)n < sizeof(tried) &&
-		    strcmp(tried, path) != 0)
-			e = by_path(host, pid, elf, tried);
-	}
-	return e;
+	buf_clear(out);
+	if (!place)
+		path_of_id(elf->build_id, elf->build_id_size, out);
+	if (!place || !slash || elf_debuglink(elf, name, &crc))
+		return;
+	buf_addf(out, "%s%.*s%s/%s", by_link[place].above, (int)(slash - path),
+	         path, by_link[place].below, name);
+	if (!strcmp(buf_str(out), path))
+		buf_clear(out);
 }
 
 struct elf_image *
 debug_file_of_target(const struct host *host, int32_t pid, const char *path,
                      const struct elf_image *elf)
 {
-	struct elf_image *e = by_id_in_root(host, pid, elf);
+	CLEANUP_BUF struct buf tried = BUF_INIT(HOST_MAX_PATH);
+	struct elf_image *e = NULL;
 
-	return e ? e : by_link(host, pid, elf, path);
+	for (unsigned i = 0; i < PLACES && !e; i++) {
+		debug_path(elf, path, i, &tried);
+		e = by_path(host, pid, elf, &tried);
+	}
+	return e;
 }
 
 /* Opens the file that a debug file refers to, if its build-id matches. */
@@ -287,29 +295,67 @@ open_joined(const struct host *host, int32_t pid, const char *a, int na,
 	                                         : NULL;
 }
 
+/* Opens the .dwp file that lies beside a debug file: it has the name of that
+ * file, with or without ".debug", or the program's. */
 static struct elf_image *
-package_of(const struct host *host, int32_t pid, const char *path)
+package_beside(const struct host *host, int32_t pid, const char *debug,
+               const char *program)
 {
+	static const char end[] = ".debug";
+	const int n = (int)strlen(debug), bare = n - (int)strlen(end);
+	const char *name = strrchr(program, '/'), *slash = strrchr(debug, '/');
+	struct elf_image *e = open_joined(host, pid, debug, n, ".dwp");
+	char path[HOST_MAX_PATH];
+
+	if (!e && bare > 0 && !strcmp(debug + bare, end))
+		e = open_joined(host, pid, debug, bare, ".dwp");
+	if (e || !name || !slash ||
+	    snprintf(path, sizeof(path), "%s.dwp", name) >= (int)sizeof(path))
+		return e;
+	return open_joined(host, pid, debug, (int)(slash - debug), path);
+}
+
+/* Opens the .dwp file beside the host's debug file. */
+static struct elf_image *
+package_of_host(const struct host *host, const struct elf_image *elf)
+{
+	static const char *const ends[] = {".debug.dwp", ".dwp"};
+	struct elf_image *e = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(ends) && !e; i++)
+		(void)open_kept(host, elf->build_id, elf->build_id_size,
+		                ends[i], &e);
+	return e;
+}
+
+static struct elf_image *
+package_of(const struct host *host, int32_t pid, const char *path,
+           const struct elf_image *elf)
+{
+	CLEANUP_BUF struct buf debug = BUF_INIT(HOST_MAX_PATH);
 	struct elf_image *e =
 		open_joined(host, pid, path, (int)strlen(path), ".dwp");
-	char kept[HOST_MAX_PATH];
 
-	if (e ||
-	    snprintf(kept, sizeof(kept), ROOT "%s", path) >= (int)sizeof(kept))
-		return e;
-	return open_joined(host, pid, kept, (int)strlen(kept), ".dwp");
+	buf_addf(&debug, ROOT "%s", path);
+	for (unsigned i = 0; !e && i <= PLACES; i++) {
+		if (debug.len && !buf_err(&debug))
+			e = package_beside(host, pid, buf_str(&debug), path);
+		if (i < PLACES)
+			debug_path(elf, path, i, &debug);
+	}
+	return e ? e : package_of_host(host, elf);
 }
 
 struct elf_image *
 debug_file_split(const struct host *host, int32_t pid, const char *path,
-                 const char *dir, const char *name)
+                 const struct elf_image *elf, const char *dir, const char *name)
 {
 	const char *slash = strrchr(path, '/'), *base;
 	char below[HOST_MAX_PATH];
 	struct elf_image *e = NULL;
 
 	if (!name)
-		return package_of(host, pid, path);
+		return package_of(host, pid, path, elf);
 	if (*name == '/')
 		e = open_path(host, pid, name);
 	else if (dir && *dir == '/' &&

@@ -240,10 +240,22 @@ open_shared(const struct opener *o, const char *path, struct answer *out)
 	return place < 0 ? place : give_host_elf(place, out);
 }
 
+/* Returns the end of the name of a file that is named by a build-id: a debug
+ * file, or the package of split DWARF beside it. NULL: the path is of another
+ * kind. */
+static const char *
+end_of(const char *path)
+{
+	if (!*path)
+		return ".debug";
+	return !strcmp(path, ".dwp") || !strcmp(path, ".debug.dwp") ? path
+	                                                            : NULL;
+}
+
 /* Opens a debug file of the host, which is trusted: distributions use absolute
  * links there. */
 static int
-open_kept(const struct opener *o, const struct host_ask *ask,
+open_kept(const struct opener *o, const struct host_ask *ask, const char *end,
           struct answer *out)
 {
 	const struct conf *conf = o->conf;
@@ -256,7 +268,7 @@ open_kept(const struct opener *o, const struct host_ask *ask,
 	buf_hex(&path, ask->build_id, 1);
 	buf_putc(&path, '/');
 	buf_hex(&path, ask->build_id + 1, ask->size - 1);
-	buf_puts(&path, ".debug");
+	buf_puts(&path, end);
 	if (buf_err(&path))
 		return buf_err(&path);
 	place = open_how(AT_FDCWD, buf_str(&path), O_PATH,
@@ -304,14 +316,15 @@ open_fetched(const struct opener *o, const struct host_ask *ask,
 int
 open_debug(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
+	const char *end = end_of(ask->path);
 	int rc;
 
 	if (ask->size < 2 || ask->size > HOST_BUILD_ID)
 		return -EINVAL;
-	if (*ask->path)
+	if (!end)
 		return open_shared(o, ask->path, out);
-	rc = open_kept(o, ask, out);
-	if (rc && *o->conf->symbols_debuginfod)
+	rc = open_kept(o, ask, end, out);
+	if (rc && !*ask->path && *o->conf->symbols_debuginfod)
 		rc = open_fetched(o, ask, out);
 	return rc;
 }

@@ -1,5 +1,6 @@
 /* Debug information as compilers and linkers write it: whole, in .dwo and .dwp
  * files, and shared. */
+#include "base/conf.h"
 #include "capture/symbols/debug_file.h"
 #include "capture/symbols/symbols.h"
 #include "lib/here.h"
@@ -26,6 +27,8 @@ static const char source[] =
 
 static struct {
 	char dir[64], program[96];
+	struct conf conf;
+	struct host host; /* its debug files are in dir */
 } the;
 
 static void
@@ -45,6 +48,9 @@ set_up(void)
 
 	strcpy(the.dir, "/var/tmp/stoker-split-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(the.dir));
+	the.conf = (struct conf){.worker_debug_dir = the.dir,
+	                         .symbols_debuginfod = (char *)""};
+	the.host = (struct host){.ask = host_ask_here, .arg = &the.conf};
 	snprintf(the.program, sizeof(the.program), "%s/program", the.dir);
 	snprintf(path, sizeof(path), "%s/source.c", the.dir);
 	f = fopen(path, "w");
@@ -83,9 +89,9 @@ open_file(const char *path)
 static struct elf_image *
 open_here(void *arg, uint32_t module, const char *dir, const char *name)
 {
-	(void)arg;
 	(void)module;
-	return debug_file_split(&here, getpid(), the.program, dir, name);
+	return debug_file_split(&the.host, getpid(), the.program, arg, dir,
+	                        name);
 }
 
 struct wanted {
@@ -134,17 +140,21 @@ count(struct symbolizer *s, const struct elf_image *e, const char *name)
 static bool
 look_up(bool with_files, const struct elf_image *shared, unsigned *n)
 {
-	CLEANUP_ELF struct elf_image *e = open_file(the.program);
+	CLEANUP_ELF struct elf_image *e = open_file(the.program), *debug = NULL;
 	CLEANUP_SYMBOLS_CACHE struct symbols_cache *c = symbols_cache_new(0);
 	CLEANUP_SYMBOLIZER struct symbolizer *s = symbolizer_new(c);
 
 	if (with_files)
-		symbolizer_split(s, open_here, NULL);
-	ck_assert_int_eq(symbolizer_add(s, 0, e, NULL), 0);
+		symbolizer_split(s, open_here, e);
+	debug = debug_file_of_host(&the.host, e);
+	if (!debug)
+		debug = debug_file_of_target(&the.host, getpid(), the.program,
+		                             e);
+	ck_assert_int_eq(symbolizer_add(s, 0, e, debug), 0);
 	symbolizer_share(s, 0, shared);
-	*n = count(s, e, "outer");
+	*n = count(s, debug ? debug : e, "outer");
 	if (*n)
-		*n = count(s, e, "other");
+		*n = count(s, debug ? debug : e, "other");
 	return symbolizer_lacked(s);
 }
 
@@ -217,6 +227,44 @@ TEST(inlined_calls_are_read_from_split_debug_information)
 		}
 		ck_assert_msg(!look_up(true, NULL, &n) && n, "row %zu", i);
 		ck_assert_msg(look_up(false, NULL, &n) && !n, "row %zu", i);
+		tear_down();
+	}
+}
+END
+
+/* Moves debug information to a file at that path, and the package beside it. */
+TEST(a_package_is_found_beside_the_debug_file)
+{
+	static const struct {
+		const char *debug, *package;
+	} rows[] = {
+		{"program.debug", "program.debug.dwp"},
+		{".debug/program.debug", ".debug/program.debug.dwp"},
+		{".debug/program.debug", ".debug/program.dwp"},
+		{".debug/other", ".debug/program.dwp"},
+		{".build-id/ab/cdef.debug", ".build-id/ab/cdef.dwp"},
+		{".build-id/ab/cdef.debug", ".build-id/ab/cdef.debug.dwp"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		char line[400];
+		unsigned n;
+
+		if (!has_tool("dwp")) {
+			printf("skip: no dwp\n");
+			return;
+		}
+		set_up();
+		snprintf(line, sizeof(line),
+		         "mkdir -p .debug .build-id/ab && gcc -O2 -gdwarf-4 "
+		         "-gsplit-dwarf -Wl,--build-id=0xabcdef source.c -o "
+		         "program && dwp -e program -o %s && rm *.dwo && "
+		         "objcopy --only-keep-debug program %s && strip -g "
+		         "program && objcopy --add-gnu-debuglink=%s program",
+		         rows[i].package, rows[i].debug, rows[i].debug);
+		run(line);
+		ck_assert_msg(!look_up(true, NULL, &n) && n, "%s",
+		              rows[i].package);
 		tear_down();
 	}
 }

@@ -145,6 +145,14 @@ TEST(the_hosts_debug_file_has_the_build_id_in_its_path)
 	ck_assert_int_eq(debug_file(&r, "\xab", HOST_BUILD_ID, ""), -ENOENT);
 	ck_assert_int_eq(debug_file(&r, "\xab", HOST_BUILD_ID + 1, ""),
 	                 -EINVAL);
+	put(&r, ".build-id/ab/cdef.dwp", ELF);
+	put(&r, ".build-id/ab/22.debug.dwp", ELF);
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd\xef", 3, ".dwp"), 0);
+	ck_assert_int_eq(debug_file(&r, "\xab\xcd\xef", 3, ".debug.dwp"),
+	                 -ENOENT);
+	ck_assert_int_eq(debug_file(&r, "\xab\x22", 2, ".debug.dwp"), 0);
+	ck_assert_int_eq(debug_file(&r, "\xab\x22", 2, "/../22.debug.dwp"),
+	                 -EINVAL);
 	r.conf.worker_debug_dir = (char *)"";
 	ck_assert_int_eq(debug_file(&r, "\xab\xcd\xef", 3, ""), -ENOENT);
 }

@@ -6,7 +6,8 @@
  * 	forms nowhere	a program that is in no file system
  * 	forms again	a second libc, in a namespace of the linker
  * 	forms brief	a thread after another, 2 ms each
- * 	forms vfork	a parent that waits until its child executes a program
+ * 	forms ranks	a thread of real-time priority, and one that may only idle
+ * 	forms killed	children that the kernel kills at a system call
  * 	forms ring	waits for timeouts of an io_uring
  * 	forms strict	a thread that may only read, write and end, and allocates
  * 	forms within ARG...	the interpreter of libpython, with these arguments
@@ -151,19 +152,70 @@ live_briefly(void)
 	return 1;
 }
 
-NOINLINE static int
-share_until_exec(void)
+/* Sleeps most of the time, so that others can run. */
+NOINLINE static void *
+in_real_time(void *arg)
 {
-	int status;
-	pid_t child = vfork();
+	const struct sched_param p = {.sched_priority = 1};
 
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		ready();
-		pause(); /* in place of execve(2) of a slow file */
-		_exit(0);
+	if (sched_setscheduler(0, SCHED_FIFO, &p))
+		exit(1);
+	for (;;) {
+		burn(1);
+		usleep(9000);
 	}
-	return child < 0 || waitpid(child, &status, 0) != child;
+	return arg;
+}
+
+NOINLINE static void *
+in_idle_time(void *arg)
+{
+	const struct sched_param p = {.sched_priority = 0};
+
+	if (sched_setscheduler(0, SCHED_IDLE, &p))
+		exit(1);
+	for (;;)
+		burn(1);
+	return arg;
+}
+
+static int
+run_in_ranks(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, in_real_time, NULL) ||
+	    pthread_create(&t, NULL, in_idle_time, NULL))
+		return 1;
+	ready();
+	for (;;)
+		pause();
+}
+
+NOINLINE static void
+until_killed(void)
+{
+	burn(20);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	burn(20);
+	(void)getppid();
+}
+
+static int
+be_killed(void)
+{
+	int status = SIGKILL;
+
+	ready();
+	while (WIFSIGNALED(status)) {
+		pid_t child = fork();
+
+		if (!child)
+			until_killed();
+		if (child <= 0 || waitpid(child, &status, 0) != child)
+			return 1;
+	}
+	return 1;
 }
 
 /* Each entry ends 10 ms later. */
@@ -246,7 +298,8 @@ main(int argc, char **argv)
 	               ? (argc > 2 ? of_no_file() : leave_the_files(argv[0]))
 	       : !strcmp(form, "again")  ? by_second_libc()
 	       : !strcmp(form, "brief")  ? live_briefly()
-	       : !strcmp(form, "vfork")  ? share_until_exec()
+	       : !strcmp(form, "ranks")  ? run_in_ranks()
+	       : !strcmp(form, "killed") ? be_killed()
 	       : !strcmp(form, "ring")   ? wait_for_ring()
 	       : !strcmp(form, "strict") ? be_strict()
 	       : !strcmp(form, "within") ? interpret(argc - 1, argv + 1)

@@ -308,6 +308,8 @@ TEST(processes_of_unusual_forms_have_their_functions)
 	         "clone3;start_thread;in_brief_thread"},
 		{"$B/targets/forms strict",
 	         "clone3;start_thread;in_strict_mode"},
+		{"$B/targets/forms ranks", "clone3;start_thread;in_real_time"},
+		{"$B/targets/forms killed", ";until_killed"},
 	};
 	CLEANUP_CAPTURED struct captured c = nothing();
 
@@ -503,10 +505,37 @@ TEST(a_parent_that_waits_for_its_child_to_execute_has_its_callers)
 
 	if (why_not())
 		SKIP(why_not());
-	begin(&c, "$B/targets/forms vfork", "ready");
+	begin(&c, "$B/targets/vforks", "ready");
+	if (has_tool("musl-gcc"))
+		begin(&c,
+		      "sh -c 'musl-gcc -O1 -o musl $OLDPWD/tests/targets/"
+		      "vforks.c && exec ./musl'",
+		      "ready");
+	else
+		printf("skip: no musl-gcc\n");
 	capture(&c, "--type goroutine");
-	ck_assert_int_eq(samples(&c, ";share_until_exec;"), 1);
-	ck_assert_double_eq(quality(&c, "stacksComplete"), 1);
+	ck_assert_int_eq(samples(&c, ";share_until_exec;"), (long)c.n);
+	ck_assert_double_eq(quality(&c, "stacksComplete"), (double)c.n);
+}
+END
+
+/* It is closed, renamed over and opened again. */
+TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	begin(&c,
+	      "sh -c 'for v in 1 2; do gcc -O1 -shared -fPIC -DVERSION=$v "
+	      "-o $v $OLDPWD/tests/targets/upgrades.c || exit; done; "
+	      "exec $B/targets/upgrades'",
+	      "ready");
+	capture(&c, "--seconds 2 --rate 400");
+	ck_assert_int_gt(samples(&c, ";main;work_in;work;in_version_1"), 0);
+	ck_assert_int_gt(samples(&c, ";main;work_in;work;in_version_2"), 0);
+	ck_assert_double_ge(quality(&c, "stacksComplete"),
+	                    0.95 * quality(&c, "samplesKept"));
 }
 END
 

@@ -14,7 +14,7 @@ window = 1s
 e2e_start
 trap '[ -z "${pid-}" ] || done_with 2>/dev/null; e2e_stop' EXIT
 mkdir "$STATE/classes"
-javac -d "$STATE/classes" tests/targets/Shares.java || exit 1
+javac -d "$STATE/classes" tests/targets/{Shares,Fills}.java || exit 1
 
 # A JVM that is killed leaves files in /tmp.
 done_with() {
@@ -27,10 +27,10 @@ jvm() { # name, words before java, --, options: $pid, of a service of that name
   shift
   while [ "$1" != -- ]; do before+=("$1"); shift; done
   shift
-  "${before[@]}" java "$@" -cp "$STATE/classes" Shares 600 "$name" >"$STATE/$name.out" 2>&1 &
+  "${before[@]}" java "$@" -cp "$STATE/classes" "${class:-Shares}" 600 "$name" >"$STATE/$name.out" 2>&1 &
   pid=$!
   wait_for 60 grep -qx ready "$STATE/$name.out" || { cat "$STATE/$name.out"; return 1; }
-  pid=$(pgrep -f "^java .* Shares 600 $name\$")
+  pid=$(pgrep -f "^java .* ${class:-Shares} 600 $name\$")
   allow "$name" '{}' POST && wait_for 10 seen "$name"
 }
 
@@ -38,7 +38,7 @@ allow() { # service, JSON
   local path=/api/v1/services name=
   [ "${3-}" ] && name=",\"name\":\"$1\"" || path+=/$1
   api "${3-PUT}" $path -f -o /dev/null -H 'Content-Type: application/json' \
-    -d "{\"match\":{\"cmdline\":\"^java .* Shares 600 $1\$\"},\"allow\":$2$name}"
+    -d "{\"match\":{\"cmdline\":\"^java .* ${class:-Shares} 600 $1\$\"},\"allow\":$2$name}"
 }
 
 begin() { # service, seconds [type]: the session's id
@@ -130,6 +130,30 @@ for newer in /usr/lib/jvm/*-25-*; do
   jvm newer env PATH="$newer/bin:$PATH" --
   measured newer
   done_with
+done
+
+# --- the heap -------------------------------------------------------------------
+
+filled() { # percent: of the bytes that Fills fills, within 8
+  awk -v f=";Fills.fill$1;" '/;Fills[.]fill[136]0[; ]/ { n += $NF; line = $0; sub(/ [0-9]+$/, ";", line); if (index(line, f)) got += $NF }
+    END { got = n ? 100 * got / n : 0; printf "%.1f of %d bytes\n", got, n
+      exit !(n > 50e6 && got > want - 8 && got < want + 8) }' want="$1" "$STATE/folded"
+}
+heap() { # java, options
+  local name=$1
+  shift
+  class=Fills jvm "$name" "$@"
+  check "$name.allocations_are_captured" end "$(begin "$name" 5 alloc)"
+  for part in 60 30 10; do check "$name.methods_that_fill_it_are_known_$part" filled $part; done
+  check "$name.no_note_is_about_java" no_note Java
+  finished "$(begin "$name" 2 memory)" >"$STATE/result"
+  check "$name.a_note_says_where_its_methods_are" has_note 'a profile of type alloc has the methods that fill it'
+  done_with
+}
+heap heap --
+heap serial -- -XX:+UseSerialGC -XX:TieredStopAtLevel=1
+for newer in /usr/lib/jvm/*-25-*; do
+  [ ! -x "$newer/bin/java" ] || heap heap25 env PATH="$newer/bin:$PATH" --
 done
 
 # --- a JVM of another user, that can't be read ----------------------------------

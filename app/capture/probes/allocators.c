@@ -19,13 +19,19 @@ static const struct row {
 	const char *name;
 	uint8_t arguments, size, count, old, to;
 	bool throws, releases;
+	uint32_t collected; /* a bit of enum quality_hidden; 0: is released */
 } rows[] = {
 #define ALLOCATOR(name, arguments, size, count, old, to, throws) \
-	{name, arguments, size, count, old, to, throws, false},
-#define RELEASE(name) {name, 1, 0, NONE, NONE, NONE, false, true},
+	{name, arguments, size, count, old, to, throws, false, 0},
+#define RELEASE(name) {name, 1, 0, NONE, NONE, NONE, false, true, 0},
+#define COLLECTED(name, arguments, size, of) \
+	{name,    arguments, size,           \
+	 NONE,    NONE,      NONE,           \
+	 RETURNS, false,     UINT32_C(1) << QUALITY_HIDDEN_##of},
 #include "allocators.def"
 #undef ALLOCATOR
 #undef RELEASE
+#undef COLLECTED
 };
 
 static const char *const families[] = {
@@ -69,6 +75,15 @@ found_done(struct found *f)
 	plt_done(&f->plt);
 }
 
+/* Parts of a function that the compiler has split have a dot in their names. */
+static bool
+is_of(const struct row *row, const char *name)
+{
+	return row->collected ? !strncmp(name, row->name, strlen(row->name)) &&
+	                                !strchr(name, '.')
+	                      : !strcmp(name, row->name);
+}
+
 static void
 note(void *arg, const Elf64_Sym *sym, const char *name)
 {
@@ -90,7 +105,7 @@ note(void *arg, const Elf64_Sym *sym, const char *name)
 			continue;
 		f->frees[i] |= !strcmp(rest, "free");
 		for (size_t r = 0; r < ARRAY_LEN(rows); r++)
-			if (!strcmp(rest, rows[r].name))
+			if (is_of(&rows[r], rest))
 				f->rows[i][r] = *sym;
 	}
 }
@@ -276,6 +291,8 @@ add(const struct elf_image *e, const struct found *f, size_t family,
 	};
 	a->functions[a->n++] = (struct allocator_function){
 		sym->st_value, sym->st_value + sym->st_size};
+	a->collected |= row->collected;
+	a->unreleased |= row->collected != 0;
 }
 
 static bool
@@ -351,10 +368,11 @@ allocator_find(const struct elf_image *e, struct allocator *out)
 	if (!rc && plt_read(e, &f.plt) == -ENOMEM)
 		rc = -ENOMEM;
 	for (size_t i = 0; i < FAMILIES && !rc; i++) {
-		if (!f.frees[i] || !f.rows[i][0].st_size)
-			continue;
+		bool is_whole = f.frees[i] && f.rows[i][0].st_size;
+
 		for (size_t r = 0; r < ARRAY_LEN(rows); r++)
-			if (f.rows[i][r].st_size)
+			if (f.rows[i][r].st_size &&
+			    (is_whole || rows[r].collected))
 				add(e, &f, i, &rows[r], &a);
 	}
 	a.hidden = f.hidden;

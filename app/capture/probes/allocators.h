@@ -23,8 +23,9 @@ struct allocator {
 	char unwatched[ALLOCATOR_NAMES];
 	bool unreleased;
 	/* Bits of enum quality_hidden: allocators that call none of these; and
-	 * ALLOCATOR_NAMELESS: one whose functions have no names. */
-	uint32_t hidden;
+	 * ALLOCATOR_NAMELESS: one whose functions have no names. collected:
+	 * those of which only releases cannot be watched. */
+	uint32_t hidden, collected;
 	/* The address of PHP's heap is here; its first number is not 0
 	 * when it calls malloc instead; vaddr, 0: unknown. */
 	uint64_t php_heap;

@@ -88,10 +88,9 @@ ask(const struct process *proc, enum sampler_kind kind, struct watchable at,
     int file, bool late)
 {
 	const struct host *host = proc->modules->host;
-	struct host_ask question = {
-		.op = HOST_PROBE,
-		.pid = (int32_t)proc->pid,
-		.size = late | group_of(proc) << 2};
+	struct host_ask question = {.op = HOST_PROBE,
+	                            .pid = (int32_t)proc->pid,
+	                            .size = late | group_of(proc) << 2};
 	int fds[HOST_MAX_FDS] = {file};
 	size_t nfds = at.places != NULL;
 	struct host_reply reply;
@@ -188,7 +187,7 @@ look_for_sampler(struct process *proc, const struct sampler *s,
                  enum sampler_kind kind)
 {
 	bool samples = proc->samples_itself;
-	uint32_t hidden = proc->hidden;
+	uint32_t hidden = proc->hidden, collected = 0;
 
 	for (uint32_t i = 0; i < proc->maps.n; i++) {
 		const struct map *row = &proc->maps.rows[i];
@@ -198,10 +197,14 @@ look_for_sampler(struct process *proc, const struct sampler *s,
 			continue;
 		look_for_allocator(m);
 		proc->has_32 |= m->is_32;
-		if (m->allocator)
-			hidden |= hidden_in(proc, row, m->allocator);
 		samples |= has_sampler(m, kind);
+		if (!m->allocator)
+			continue;
+		collected |= m->allocator->collected;
+		hidden |= hidden_in(proc, row, m->allocator);
 	}
+	if (kind == SAMPLER_ALLOCS && !samples)
+		hidden &= ~collected;
 	if (samples && !proc->samples_itself)
 		process_unprobe(proc, s);
 	proc->samples_itself = samples;

@@ -823,7 +823,10 @@ profile_command(struct held_run *m)
 	interrupt_catch();
 	rc = find_pid_file(m) ?: pid_file_open(buf_str(&m->pid_file), &m->pid_fd)
 	             ?: held_start(m->words, m->pid_fd, &m->held)
-	             ?: identify(m) ?: see(m) ?: start_capture(m, &w);
+	             ?: identify(m)
+	             ?: see(m)
+	             ?: service_allow_more(m->cli, m->service)
+	             ?: start_capture(m, &w);
 	if (rc)
 		return rc;
 	held_let_go(&m->held);
@@ -1010,7 +1013,7 @@ cmd_run(struct cli *c)
 		c->operands = operands;
 		c->noperands = 1;
 	}
-	rc = make_body(c, &body);
+	rc = service_allow_more(c, c->operands[0]) ?: make_body(c, &body);
 	if (rc)
 		return rc;
 	warn_of_seconds(c);

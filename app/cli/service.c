@@ -619,6 +619,28 @@ keep_settings(json_t *service)
 }
 
 int
+service_allow_more(struct cli *c, const char *name)
+{
+	CLEANUP_REPLY struct http_reply old = REPLY_INIT;
+	CLEANUP_REPLY struct http_reply r = REPLY_INIT;
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *more = json_object();
+	int rc = c->opt.allow ? set_allow(more, c->opt.allow) : LEAVE_OK;
+
+	if (rc || !c->opt.allow)
+		return rc;
+	service_path(&path, name);
+	rc = ask(c, "GET", buf_str(&path), NULL, &old);
+	if (rc)
+		return rc;
+	json_object_update_missing(json_object_get(more, "allow"),
+	                           json_object_get(old.json, "allow"));
+	json_object_update(old.json, more);
+	keep_settings(old.json);
+	return ask(c, "PUT", buf_str(&path), old.json, &r);
+}
+
+int
 cmd_service_set(struct cli *c)
 {
 	CLEANUP_REPLY struct http_reply old = REPLY_INIT;

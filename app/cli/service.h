@@ -20,6 +20,9 @@ void match_title(const json_t *match, struct buf *out);
 MUST_CHECK int
 service_for(struct cli *c, const json_t *match, const char *title,
             char out[static SERVICE_NAME_MAX]);
+/* Lets the worker do to a service what --allow names, besides what it may do
+ * already. Prints an error and returns an exit status on failure. */
+MUST_CHECK int service_allow_more(struct cli *c, const char *name);
 /* Appends the path of a service in the API. */
 void service_path(struct buf *out, const char *name);
 /* True for a service of all programs of a host; false for NULL. */

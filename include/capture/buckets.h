@@ -14,11 +14,13 @@
  * TYPE_block and TYPE_mutex are events that ended between the looks; their
  * length is counted in cycles, whose rate is measured meanwhile.
  *
- * A Go program counts no block or mutex events unless it asks the runtime to.
- * With turn_on, HOST_RATE makes the runtime count them until the process that
- * asked is gone, or while the service is profiled continuously. Blocking of 10
- * us or more is always counted, shorter blocking at random; one mutex event in
- * five is counted.
+ * A Go program counts no block or mutex events unless it asks the runtime to,
+ * and no allocations if nothing in it reads their profile. With turn_on,
+ * HOST_RATE makes the runtime count until the process that asked is gone, or,
+ * of block and mutex events, while the service is profiled continuously.
+ * Blocking of 10 us or more is always counted, shorter blocking at random; one
+ * mutex event in five; one allocation in 128 KiB. Memory in use is then what
+ * was allocated during captures, and a capture takes its time.
  * Counting costs the program some time, so its owner must have agreed.
  *
  * Continuous profiling keeps a reading, which is what one look found, and

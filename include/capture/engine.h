@@ -7,8 +7,8 @@
  *	engine->finish(state, &profile, &quality)	the second look
  *	engine->free(state)
  *
- * The profile of a gauge shows the moment of finish(); other profiles cover the
- * time since open().
+ * The profile of a gauge shows the moment of finish(), which follows at once
+ * unless counts() is true; other profiles cover the time since open().
  */
 #pragma once
 
@@ -44,6 +44,9 @@ struct engine {
 	 *            -ENOMEM, -errno, and errors listed in the engine's header
 	 */
 	int (*open)(const struct engine_ask *ask, void **out);
+	/* True if processes count for this profile alone, so that it takes its
+	 * time even if it is of a gauge. NULL: they never do. */
+	bool (*counts)(const void *state);
 	/*
 	 * Adds processes that have joined the service since. Known ones, and
 	 * those that the engine does not take, are skipped; the latter may be

@@ -522,6 +522,12 @@ check apply_as_json json 'map(.name) == ["one", "two"]' stoker_cli --json servic
 check a_service_is_changed says 'one: changed' stoker_cli service set one --unit postgresql --allow javaPerfMap,goProfileRates --description shop
 check options_that_are_given_are_changed json '.match == {"unit": "postgresql.service"} and .allow == {"javaPerfMap": true, "goProfileRates": true}' stoker_cli --json service show one
 check another_change_is_made json '.allow == {}' stoker_cli --json service set one --allow none
+run_allows() { # KEY
+  stoker_cli run one --type memory --seconds 1 --allow "$1" --wait
+  stoker_cli --json service show one
+}
+check run_allows_something json '.allow == {"goProfileRates": true} and .match.unit == "postgresql.service"' run_allows goProfileRates
+check what_run_allows_is_added json '.allow == {"goProfileRates": true, "javaPerfMap": true}' run_allows javaPerfMap
 check options_that_are_not_given_stay json '.match.unit == "postgresql.service" and .description == "shop"' stoker_cli --json service show one
 check an_unknown_service_is_not_changed says '(UnknownService)' stoker_cli service set three --allow none
 unwarned() { ! stoker_cli service set one --kind auto 2>&1 | grep warning; }

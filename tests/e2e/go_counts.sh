@@ -214,7 +214,7 @@ through_the_api() {
   wait_for 10 seen counts
   take() { # type, order
     id=$(api POST $P/start -H 'Content-Type: application/json' \
-      -d "{\"service\":\"counts\",\"profileType\":\"$1\",\"durationSeconds\":5}" | jq -r '.id // error')
+      -d "{\"service\":\"${service:-counts}\",\"profileType\":\"$1\",\"durationSeconds\":5}" | jq -r '.id // error')
     [ -z "$2" ] || { wait_for 5 under_way; say $2; }
     result=$(finished "$id")
   }
@@ -286,6 +286,38 @@ turned_on() { # program
   check a_killed_worker_leaves_counting_on is_rate 5
   worker_start
   check the_next_worker_turns_counting_off wait_for 10 is_rate 0
+  end_program
+  lean_is_turned_on
+}
+
+# So is one whose allocations the linker has turned off.
+set_lean() { # method, path, JSON
+  api "$1" "/api/v1/services$2" -H 'Content-Type: application/json' -o /dev/null \
+    -d "{$3\"match\":{\"exe\":\"$STATE/bin/lean\"}}"
+}
+lean_is_turned_on() {
+  local p=$B/go/bin/lean-1.24-none service=lean
+  tests/lib/go build 1.24 "$p" tests/targets/go/lean -tags none 2>"$tmp/why" ||
+    { echo "not ok lean_builds: $(tail -n 1 "$tmp/why")"; return; }
+  install -m 755 "$p" "$STATE/bin/lean"
+  run_program "$STATE/bin/lean"
+  set_lean POST '' '"name":"lean","allow":{"goProfileRates":true},'
+  wait_for 10 seen lean
+  # Each column: objects and bytes allocated, and those of them in use.
+  kept_since() { # column, least, most
+    api GET "$P/$id/flamegraph?format=pprof" -o "$tmp/profile"
+    among "$2" "$3" "$(rows "$tmp/profile" | awk -v at="$1" '/ main.keep / { n += $at } END { print n }')"
+  }
+  take alloc "keep 100"
+  check allocations_are_turned_on_where_allowed kept_since 1 95 105
+  take memory "keep 200"
+  check memory_is_turned_on_where_allowed equal "$(jq -r .status <<<"$result")" completed
+  # It is as of the last collection, which came when the heap had doubled.
+  check memory_has_what_was_allocated_during_captures kept_since 3 100 310
+  check a_profile_of_memory_has_a_note_that_counting_was_turned_on grep -q 'one in 128 KiB' <<<"$result"
+  set_lean PUT /lean ''
+  take memory ''
+  check allocations_are_turned_off_after_a_capture equal "$(jq -r .error.error_code <<<"$result")" ProfilingDisabled
   end_program
 }
 

@@ -23,6 +23,7 @@
 /* Rates at which a profile that we turn on counts. */
 #define BLOCK_CYCLES 20000 /* some 10 us; shorter events at random */
 #define MUTEX_ONE_OF 5
+#define MEMORY_BYTES (128 << 10) /* a quarter of what Go itself takes */
 
 /* A process whose buckets are read. */
 struct looked {
@@ -139,7 +140,9 @@ read_rate(const struct buckets *b, struct looked *v)
 static int64_t
 our_rate(const struct buckets *b)
 {
-	return b->type == TYPE_block ? BLOCK_CYCLES : MUTEX_ONE_OF;
+	return bucket_of_memory(b->type) ? MEMORY_BYTES
+	       : b->type == TYPE_block   ? BLOCK_CYCLES
+	                                 : MUTEX_ONE_OF;
 }
 
 static uint32_t
@@ -150,8 +153,8 @@ keep_of(const struct buckets *b)
 	                               : HOST_KEEP_MUTEX;
 }
 
-/* Turns on a program's counting. The first look found no counts, so all later
- * ones are new. */
+/* Turns on a program's counting. What the first look found was counted in
+ * earlier captures. */
 static int
 turn_on(struct buckets *b, struct looked *v)
 {
@@ -256,7 +259,7 @@ buckets_open(const struct engine_ask *ask, void **out)
 		return -ENOMEM;
 	b->host = ask->host;
 	b->type = ask->type;
-	b->turn_on = ask->turn_on && !bucket_of_memory(ask->type);
+	b->turn_on = ask->turn_on;
 	rc = modules_new(ask->host, &b->modules);
 	b->boot_ns = engine_boot_ns();
 	b->start_ms = clock_wall_ms();
@@ -267,6 +270,14 @@ buckets_open(const struct engine_ask *ask, void **out)
 	if (!rc)
 		*out = TAKE(b);
 	return rc;
+}
+
+static bool
+buckets_counts(const void *state)
+{
+	const struct buckets *b = state;
+
+	return b->turned_on != 0;
 }
 
 /* --- the second look ------------------------------------------------------ */
@@ -543,6 +554,7 @@ buckets_grow(const struct engine_ask *ask, const void *last, size_t n,
 
 const struct engine buckets_engine = {
 	.open = buckets_open,
+	.counts = buckets_counts,
 	.join = buckets_join,
 	.finish = buckets_finish,
 	.grow = buckets_grow,

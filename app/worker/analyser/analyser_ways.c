@@ -247,7 +247,8 @@ analyser_take(const struct analyser *a, const struct analyser_job *job,
 	void *state = NULL;
 	int rc = engine->open(&ask, &state);
 
-	if (!rc && !profile_types[ask.type].gauge)
+	if (!rc && (!profile_types[ask.type].gauge ||
+	            (engine->counts && engine->counts(state))))
 		rc = pass_time(a, job, state, &stopped);
 	if (!rc)
 		rc = engine->finish(state, &out->profile, &out->quality);

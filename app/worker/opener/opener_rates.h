@@ -1,6 +1,7 @@
 /*
- * Sets the rates at which Go programs record blocking and waits for mutexes, if
- * their services allow it. Nothing else is ever written into a target.
+ * Sets the rates at which Go programs record allocations, blocking and waits
+ * for mutexes, if their services allow it. Nothing else is ever written into a
+ * target.
  *
  * The scheduler must have granted it (opener_grants.h). A rate replaces a 0 in
  * a variable of the program. The 0 is restored when the client that set the

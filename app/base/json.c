@@ -1,5 +1,7 @@
 #include "base/json.h"
 
+#include "base/driving.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -12,6 +14,17 @@ plain(unsigned char c)
 	       c != 0x7F;
 }
 
+/* Returns the number of a character of at most three bytes. */
+static unsigned
+number_of(const unsigned char *s, size_t len)
+{
+	if (len == 1)
+		return s[0];
+	return len == 2 ? (s[0] & 0x1Fu) << 6 | (s[1] & 0x3Fu)
+	                : (s[0] & 0xFu) << 12 | (s[1] & 0x3Fu) << 6 |
+	                          (s[2] & 0x3Fu);
+}
+
 static size_t
 escape_one(struct buf *out, const unsigned char *s, size_t n)
 {
@@ -21,12 +34,12 @@ escape_one(struct buf *out, const unsigned char *s, size_t n)
 		buf_puts(out, "\\ufffd");
 		return 1;
 	}
-	if (len > 1)
+	if (len > 1 && !driving(s, n))
 		buf_add(out, s, len);
 	else if (s[0] == '"' || s[0] == '\\')
 		buf_add(out, (char[]){'\\', (char)s[0]}, 2);
 	else
-		buf_addf(out, "\\u%04x", s[0]);
+		buf_addf(out, "\\u%04x", number_of(s, len));
 	return len;
 }
 
@@ -48,10 +61,24 @@ json_escape(struct buf *out, const char *s, size_t n)
 	buf_putc(out, '"');
 }
 
+/* Escapes what json_escape() does; jansson cuts no character in two. */
 static int
 write_chunk(const char *p, size_t n, void *out)
 {
-	buf_add(out, p, n);
+	const unsigned char *s = (const unsigned char *)p, *end = s + n,
+			    *run = s;
+
+	while (s < end) {
+		size_t len = *s < 0x7F ? 0 : driving(s, (size_t)(end - s));
+
+		if (len) {
+			buf_add(out, run, (size_t)(s - run));
+			buf_addf(out, "\\u%04x", number_of(s, len));
+			run = s + len;
+		}
+		s += len ? len : 1;
+	}
+	buf_add(out, run, (size_t)(end - run));
 	return buf_err(out) ? -1 : 0;
 }
 

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/driving.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,17 +53,18 @@ level_name(enum log_level level)
 }
 
 /* Texts of programs and servers may be in a line: none of them ends it, sets
- * the priority of the next, or controls a terminal (C0, DEL, C1). */
+ * the priority of the next, controls a terminal or turns its direction. */
 static void
-mend(char *s)
+mend(char *s, size_t n)
 {
-	unsigned char *c = (unsigned char *)s;
+	size_t len;
 
-	for (; *c; c++) {
-		if (*c < 0x20 || *c == 0x7f)
-			*c = *c == '\n' ? ' ' : '?';
-		else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
-			c[0] = c[1] = '?';
+	for (; n; s += len, n -= len) {
+		len = driving((const unsigned char *)s, n);
+		if (len)
+			memset(s, *s == '\n' ? ' ' : '?', len);
+		else
+			len = 1;
 	}
 }
 
@@ -84,7 +87,7 @@ log_line(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 	if (n > max)
 		n = max;
-	mend(line);
+	mend(line, (size_t)n);
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return; /* there is nowhere to report this */

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include "base/driving.h"
+
 #include <string.h>
 
 size_t
@@ -47,17 +49,15 @@ utf8_valid(const char *s, size_t n)
 bool
 utf8_printable(const char *s, size_t n)
 {
-	if (!n || !utf8_valid(s, n))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		unsigned char c = (unsigned char)s[i];
+	const unsigned char *p = (const unsigned char *)s;
+	bool any = n;
 
-		/* U+0080 to U+009F begin with 0xc2 */
-		if (c < ' ' || c == 0x7f ||
-		    (c == 0xc2 && (unsigned char)s[i + 1] < 0xa0))
+	for (size_t len; n; p += len, n -= len) {
+		len = utf8_len(p, n);
+		if (!len || driving(p, len))
 			return false;
 	}
-	return true;
+	return any;
 }
 
 void

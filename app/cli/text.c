@@ -1,6 +1,7 @@
 #include "text.h"
 
-#include <ctype.h>
+#include "base/driving.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -21,38 +22,17 @@ text_columns(const char *s)
 	return n;
 }
 
-/*
- * Returns the length in bytes of the character at s if it controls a terminal
- * or sets the direction of text; 0 for any other.
- *   Source   ECMA-48: C0, DEL and C1 (U+0080..U+009F); Unicode 15, section 23.2:
- *            U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069
- */
-static size_t
-driving(const char *s)
-{
-	const unsigned char *c = (const unsigned char *)s;
-
-	if (iscntrl(c[0]))
-		return 1;
-	if ((c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) ||
-	    (c[0] == 0xD8 && c[1] == 0x9C))
-		return 2;
-	if (c[0] == 0xE2 &&
-	    ((c[1] == 0x80 && (c[2] == 0x8E || c[2] == 0x8F ||
-	                       (c[2] >= 0xAA && c[2] <= 0xAE))) ||
-	     (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9)))
-		return 3;
-	return 0;
-}
-
 static void
 put_safe(struct buf *out, const char *s, const char *kept)
 {
-	while (*s) {
-		size_t n = strchr(kept, *s) ? 0 : driving(s);
+	for (size_t left = strlen(s); left;) {
+		size_t n = strchr(kept, *s)
+		                   ? 0
+		                   : driving((const unsigned char *)s, left);
 
 		buf_putc(out, n ? '?' : *s);
 		s += n ? n : 1;
+		left -= n ? n : 1;
 	}
 }
 

@@ -8,6 +8,7 @@
  */
 #include "exports.h"
 
+#include "base/utf8.h"
 #include "profile/autofdo.h"
 
 #include <string.h>
@@ -32,7 +33,7 @@ place_of(const struct profile *p, const struct line *l,
 	const char *name = name_of(p, l);
 
 	if (start <= 0 || l->line < start || l->line - start > MOST_OFFSET ||
-	    !*name || strpbrk(name, " \t\n"))
+	    !utf8_printable(name, strlen(name)) || strchr(name, ' '))
 		return false;
 	*out = (struct autofdo_frame){name, (uint32_t)(l->line - start), 0};
 	return true;

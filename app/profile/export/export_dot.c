@@ -8,6 +8,7 @@
  */
 #include "exports.h"
 
+#include "base/driving.h"
 #include "base/hash.h"
 #include "base/quantity.h"
 #include "base/table.h"
@@ -185,7 +186,7 @@ put_text(struct buf *out, const char *s, size_t n)
 	for (end = p + (n < MAX_NAME ? n : MAX_NAME); p < end;) {
 		size_t len = utf8_len(p, (size_t)(end - p));
 
-		if (len == 0 || *p < ' ')
+		if (len == 0 || driving(p, len))
 			buf_putc(out, '?');
 		else if (*p == '"' || *p == '\\')
 			buf_putc(out, '\\'), buf_putc(out, (char)*p);

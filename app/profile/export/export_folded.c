@@ -9,25 +9,33 @@
 #include "exports.h"
 #include "folded_lines.h"
 
+#include "base/driving.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #define MOST_APART 0.025 /* of all */
 
-/* Writes a name without the characters that separate frames and lines. */
+/* Writes a name without the characters that separate frames and lines, control
+ * a terminal or set the direction of text. */
 static void
 put_name(struct buf *out, const char *s, size_t n)
 {
-	char *to = buf_reserve(out, n);
+	char *to = buf_reserve(out, n), *start = to;
 
 	if (!to)
 		return;
-	for (size_t i = 0; i < n; i++)
-		to[i] = s[i] == ';'                 ? ':'
-		        : (unsigned char)s[i] < ' ' ? ' '
-		                                    : s[i];
-	out->len += n;
+	for (const unsigned char *p = (const unsigned char *)s, *end = p + n;
+	     p < end;) {
+		size_t len = *p < ' ' || *p >= 0x7F
+		                     ? driving(p, (size_t)(end - p))
+		                     : 0;
+
+		*to++ = len ? *p < ' ' ? ' ' : '?' : *p == ';' ? ':' : (char)*p;
+		p += len ? len : 1;
+	}
+	out->len += (size_t)(to - start);
 }
 
 static void

@@ -5,6 +5,7 @@
 #include "exports.h"
 
 #include "base/clock.h"
+#include "base/driving.h"
 #include "base/pattern.h"
 #include "base/quantity.h"
 #include "base/utf8.h"
@@ -38,16 +39,16 @@ struct picture {
 };
 
 /*
- * True for a character that XML cannot represent: most control characters,
- * U+FFFE and U+FFFF, for which there is no escape. Source: XML 1.0, production
- * 2 (Char).
+ * True for a character that XML cannot represent, U+FFFE and U+FFFF among them,
+ * and for one that can make a name look like another. Source: XML 1.0,
+ * production 2 (Char).
  */
 static bool
 forbidden(const unsigned char *s, size_t len)
 {
-	if (len == 3)
-		return s[0] == 0xEF && s[1] == 0xBF && s[2] >= 0xBE;
-	return len == 0 || (*s < ' ' && *s != '\t' && *s != '\n');
+	if (!len || (len == 3 && s[0] == 0xEF && s[1] == 0xBF && s[2] >= 0xBE))
+		return true;
+	return *s != '\t' && *s != '\n' && driving(s, len);
 }
 
 /* Writes up to most characters of s as text of an XML document. */

@@ -1,5 +1,6 @@
 #include "profile/otlp_out.h"
 
+#include "base/driving.h"
 #include "base/utf8.h"
 #include "profile/stored/wire.h"
 
@@ -20,10 +21,10 @@ take_message(struct wire w, char out[static OTLP_MESSAGE_MAX])
 	/* don't cut a character in two */
 	while (n && w.p + n < w.end && (w.p[n] & 0xc0) == 0x80)
 		n--;
-	for (size_t i = 0; i < n; i++)
-		out[i] = (char)(w.p[i] < ' ' || w.p[i] == 127 ? ' ' : w.p[i]);
+	memcpy(out, w.p, n);
 	out[n] = '\0';
 	utf8_mend(out, n);
+	driving_blank(out, n);
 }
 
 static int

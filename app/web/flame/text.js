@@ -110,8 +110,9 @@ const OFFSET = /\+0x[0-9a-f]+$/;
  * end. An offset means nothing without its file, so the beginning of the file
  * is kept.
  */
-/** @param {string} name @param {number} max */
-function shorten(name, max) {
+/** @param {string} raw @param {number} max */
+function shorten(raw, max) {
+  const name = visible(raw);
   if (name.length <= max) return name;
   let s = fold(unqualified(name));
   if (s.length > max) s = s.replace(/(?<!operator)\(…?\)[^:]*$/, '');

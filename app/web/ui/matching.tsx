@@ -3,6 +3,7 @@
  * match, the programs to choose from, filtered by the typed word.
  */
 import { useEffect, useState } from 'preact/hooks';
+import { visible } from '../flame/text.js';
 import { post } from './api';
 import { fromLines } from './lines';
 import { sentence } from './parts';
@@ -125,13 +126,13 @@ export function Matching({ text, choose }:
       {hosts.length > 1 && <li><b>{h.host}</b></li>}
       {isAll ? programsOf((h.found.processes ?? []).filter(isWanted)).map(p =>
         <li key={p.match}><button type="button"
-          title={`${p.match}\n${p.of.command}`}
+          title={visible(p.match) + '\n' + visible(p.of.command)}
           onClick={() => choose(p.match, programOf(p.of))}>
           <span class="quiet">{p.cpus.toFixed(2)} CPUs{p.processes > 1 &&
             ` · ${p.processes} processes`}</span>{' '}
           <Words of={p.of} /></button></li>)
         : (h.found.processes ?? []).sort((a, b) => a.pid - b.pid)
-          .slice(0, SHOWN).map(p => <li key={p.pid}><span title={p.command}>
+          .slice(0, SHOWN).map(p => <li key={p.pid}><span title={visible(p.command)}>
             <span class="quiet">{p.pid}</span> <Words of={p} /></span></li>)}
     </ul>)}
   </div>;
@@ -142,8 +143,8 @@ const containerOf = ({ container, namespace, pod, otelService }: Process) => pod
 
 function Words({ of }: { of: Process }) {
   const where = containerOf(of) || of.unit;
-  return <>{of.command || of.executable}
-    {where && <span class="quiet"> {where}</span>}</>;
+  return <>{visible(of.command || of.executable)}
+    {where && <span class="quiet"> {visible(where)}</span>}</>;
 }
 
 /* The findings of all hosts in a sentence or two. */

@@ -3,7 +3,7 @@
  * baselines.
  */
 import { useEffect, useState } from 'preact/hooks';
-import { counted, quantity } from '../flame/text.js';
+import { counted, quantity, visible } from '../flame/text.js';
 import { all, get, PROFILING, remove, serverNow } from './api';
 import { toCompare } from './compare';
 import { Make, titleOf } from './form';
@@ -97,7 +97,7 @@ function Processes({ at }: { at: string }) {
               <th scope="col" class="wide">Found</th></tr></thead>
             <tbody>{data.map(p => <tr key={p.host + p.pid}>
               <td class="number">{p.pid}</td><td class="wide">{p.host}</td>
-              <td class="mono">{p.command}</td>
+              <td class="mono">{visible(p.command)}</td>
               <td class="wide"><Time at={p.seenAt} /></td></tr>)}</tbody>
           </table>}
   </section>;

@@ -1,4 +1,5 @@
 /* Tests of small parts of base that need no file of their own. */
+#include "base/driving.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/id.h"
@@ -178,6 +179,50 @@ TEST(characters_are_those_of_unicode_whole_and_in_their_shortest_form)
 		ck_assert_msg(utf8_len((const unsigned char *)rows[i].bytes,
 		                       strlen(rows[i].bytes)) == rows[i].len,
 		              "row %zu", i);
+}
+END
+
+/* Each row stands between two characters that are not such. */
+TEST(characters_that_control_a_terminal_or_the_direction_of_text_are_known)
+{
+	static const struct {
+		const char *below, *first, *last, *above;
+	} rows[] = {
+		{NULL, "\x01", "\x1f", " "},
+		{"~", "\x7f", "\x7f", NULL},
+		{NULL, "\xc2\x80", "\xc2\x9f", "\xc2\xa0"},
+		{"\xd8\x9b", "\xd8\x9c", "\xd8\x9c", "\xd8\x9d"},
+		{"\xe2\x80\x8d", "\xe2\x80\x8e", "\xe2\x80\x8f",
+	         "\xe2\x80\x90"},
+		{"\xe2\x80\xa9", "\xe2\x80\xaa", "\xe2\x80\xae",
+	         "\xe2\x80\xaf"},
+		{"\xe2\x81\xa5", "\xe2\x81\xa6", "\xe2\x81\xa9",
+	         "\xe2\x81\xaa"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *const is[] = {rows[i].first, rows[i].last},
+				  *const is_not[] = {rows[i].below,
+		                                     rows[i].above};
+
+		for (size_t k = 0; k < 2; k++) {
+			size_t n = strlen(is[k]);
+
+			ck_assert_uint_eq(driving((void *)is[k], n), n);
+			ck_assert(!utf8_printable(is[k], n));
+			/* the beginning of one is none */
+			if (n > 1)
+				ck_assert_uint_eq(driving((void *)is[k], n - 1),
+				                  0);
+			if (!is_not[k])
+				continue;
+			n = strlen(is_not[k]);
+			ck_assert_uint_eq(driving((void *)is_not[k], n), 0);
+			ck_assert(utf8_printable(is_not[k], n));
+		}
+	}
+	ck_assert(!utf8_printable("", 0));
+	ck_assert(!utf8_printable("a\xff", 2));
 }
 END
 

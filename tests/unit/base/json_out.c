@@ -1,4 +1,5 @@
 #include "base/json_out.h"
+#include "base/json.h"
 #include "lib/test.h"
 
 #include <math.h>
@@ -55,6 +56,25 @@ TEST(reals_are_short_and_finite)
 		json_put_real(&b, NULL, reals[i].v);
 		ck_assert_str_eq(buf_str(&b), reals[i].text);
 	}
+}
+END
+
+TEST(characters_that_drive_a_terminal_are_escaped_and_mean_the_same)
+{
+	static const char text[] = "\x7f\xc2\x9b"
+				   "1\xd8\x9c\xe2\x80\xae\xe2\x81\xa6\xc3\xa9",
+			  want[] = "\"\\u007f\\u009b1\\u061c\\u202e\\u2066"
+				   "\xc3\xa9\"";
+	CLEANUP_BUF struct buf ours = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf theirs = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = NULL;
+
+	json_escape(&ours, text, strlen(text));
+	ck_assert_str_eq(buf_str(&ours), want);
+	j = json_loads(want, JSON_DECODE_ANY, NULL);
+	ck_assert_str_eq(json_string_value(j), text);
+	ck_assert_int_eq(json_write(j, &theirs), 0);
+	ck_assert_str_eq(buf_str(&theirs), want);
 }
 END
 

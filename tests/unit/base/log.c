@@ -40,6 +40,7 @@ TEST(a_text_does_not_end_its_line_or_control_a_terminal)
 		{"\302\200 \302\237 \302\241", "?? ?? \302\241"},
 		{"\302~\302", "\302~\302"},
 		{"\001\037 ~", "?? ~"},
+		{"a\342\200\256z", "a???z"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -1,4 +1,5 @@
 #include "profile/export.h"
+#include "base/driving.h"
 #include "base/json.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
@@ -86,6 +87,50 @@ TEST(every_format_writes_any_profile_and_respects_the_ceiling)
 				-E2BIG);
 		}
 	}
+}
+END
+
+/* Names that control a terminal or turn the direction of text. */
+#define DRIVING                \
+	"a\x1b[2J\x7f\xc2\x9b" \
+	"31m\xd8\x9c\xe2\x80\x8f\xe2\x80\xae\xe2\x81\xa6z"
+
+/* Returns the first such character; ends of lines are not meant. */
+static const char *
+first_driving(const struct buf *b)
+{
+	for (size_t i = 0; i < b->len; i++)
+		if (!strchr("\t\n", b->p[i]) &&
+		    driving((const unsigned char *)b->p + i, b->len - i))
+			return b->p + i;
+	return NULL;
+}
+
+TEST(no_format_that_is_text_drives_a_terminal_or_turns_its_direction)
+{
+	static const char *const binary[] = {"pprof", "otlp", "columns"};
+	size_t texts = 0;
+
+	for (size_t i = 0; i < nformats; i++) {
+		CLEANUP_BUF struct buf b = BUF_INIT(BUF_MAX_REPLY);
+		const char *found;
+		size_t k = 0;
+
+		while (k < ARRAY_LEN(binary) &&
+		       strcmp(binary[k], formats[i].name) != 0)
+			k++;
+		if (k < ARRAY_LEN(binary))
+			continue;
+		ck_assert_int_eq(
+			write_as(formats[i].name,
+		                 "main;" DRIVING "@/lib/" DRIVING " 1\n", &b),
+			0);
+		found = first_driving(&b);
+		ck_assert_msg(!found, "%s: ...%.40s", formats[i].name,
+		              found - (found - b.p < 10 ? found - b.p : 10));
+		texts++;
+	}
+	ck_assert_uint_ge(texts, 9);
 }
 END
 

@@ -1,5 +1,6 @@
 #include "store/agent.h"
 
+#include "base/clock.h"
 #include "session_private.h"
 #include "store/db/row.h"
 #include "store/token.h"
@@ -8,8 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define SETTLED_MS 2000 /* after a change */
+
+/* A host may have thousands of processes: after so many rows, other writers get
+ * a chance, for which they try some times a millisecond. */
+#define PART_ROWS     500
+#define PART_PAUSE_NS NS_PER_MS
 
 static const struct row_field job_fields[] = {
 	ROW_FIELD(agent_job, session),
@@ -220,54 +227,103 @@ compare(const void *a, const void *b)
 	return rc ? rc : (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-/* Sorts now, and removes the tenants' rows that are missing from it. */
-static int
-remove_gone(struct store *s, const char *host, const char *tenants,
-            struct process_list *now)
+/* Returns the row of a process in a sorted list, or NULL. */
+static const struct worker_process *
+find_process(const struct process_list *l, const struct worker_process *p)
 {
-	CLEANUP_PROCESSES struct process_list was = {0};
-	int rc = process_list_tenants(s, host, tenants, &was);
+	return l->n ? bsearch(p, l->items, l->n, sizeof(*l->items), compare)
+	            : NULL;
+}
 
-	if (now->n)
-		qsort(now->items, now->n, sizeof(*now->items), compare);
-	for (size_t i = 0; i < was.n && !rc; i++)
-		if (!now->n || !bsearch(&was.items[i], now->items, now->n,
-		                        sizeof(*now->items), compare))
-			rc = process_remove(s, &was.items[i]);
+/* Rows that are written in several transactions. */
+struct parts {
+	struct store *s;
+	size_t rows;
+	bool is_open;
+};
+
+/* Call it before each row. */
+static int
+next_row(struct parts *p)
+{
+	const struct timespec pause = {0, PART_PAUSE_NS};
+	int rc = 0;
+
+	if (p->is_open && p->rows % PART_ROWS == 0) {
+		p->is_open = false;
+		rc = store_end(p->s, 0);
+		nanosleep(&pause, NULL);
+	}
+	if (!rc && !p->is_open) {
+		rc = store_begin(p->s);
+		p->is_open = !rc;
+	}
+	p->rows++;
 	return rc;
 }
 
 static int
-put_processes(struct store *s, const char *tenants,
-              const struct process_list *now)
+remove_gone(struct parts *p, const struct process_list *was,
+            const struct process_list *now)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < was->n && !rc; i++)
+		if (!find_process(now, &was->items[i]))
+			rc = next_row(p)
+			             ?: process_remove(p->s, &was->items[i]);
+	return rc;
+}
+
+static bool
+is_same(const struct worker_process *a, const struct worker_process *b)
+{
+	return a->pid == b->pid && a->start_time == b->start_time &&
+	       !strcmp(a->boot_id, b->boot_id) && !strcmp(a->argv0, b->argv0) &&
+	       !strcmp(a->cmdline, b->cmdline);
+}
+
+/* Writes what differs: other writers wait, and a row keeps the time at which
+ * its process was seen first. */
+static int
+put_processes(struct parts *p, const char *tenants,
+              const struct process_list *was, const struct process_list *now)
 {
 	struct known known = {0};
 	int rc = 0;
 
 	for (size_t i = 0; i < now->n && rc >= 0; i++) {
-		const struct worker_process *p = &now->items[i];
+		const struct worker_process *row = &now->items[i],
+					    *there = find_process(was, row);
 
-		rc = is_known(s, tenants, p->tenant, p->service, &known);
+		if (there && is_same(there, row))
+			continue;
+		rc = next_row(p)
+		             ?: is_known(p->s, tenants, row->tenant,
+		                         row->service, &known);
 		if (rc > 0)
-			rc = process_put(s, p);
+			rc = process_put(p->s, row);
 	}
 	return rc < 0 ? rc : 0;
 }
 
 static int
-put_trees(struct store *s, const char *host, const char *tenants,
+put_trees(struct parts *p, const char *host, const char *tenants,
           const struct process_tree_list *trees)
 {
 	struct known known = {0};
-	int rc = db_run(s->db, SQL_PROCESS_TREE_REMOVE_TENANTS,
-	                ARGS(V(host), V(tenants)));
+	int rc = next_row(p)
+	                 ?: db_run(p->s->db, SQL_PROCESS_TREE_REMOVE_TENANTS,
+	                           ARGS(V(host), V(tenants)));
 
 	for (size_t i = 0; i < trees->n && rc >= 0; i++) {
 		const struct process_tree *t = &trees->items[i];
 
-		rc = is_known(s, tenants, t->tenant, t->service, &known);
+		rc = next_row(p)
+		             ?: is_known(p->s, tenants, t->tenant, t->service,
+		                         &known);
 		if (rc > 0)
-			rc = process_tree_put(s, t);
+			rc = process_tree_put(p->s, t);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -277,14 +333,17 @@ agent_processes_put(struct store *s, const char *host, const char *tenants,
                     struct process_list *now,
                     const struct process_tree_list *trees)
 {
-	int rc = store_begin(s);
+	CLEANUP_PROCESSES struct process_list was = {0};
+	struct parts p = {.s = s};
+	int rc;
 
-	if (rc)
-		return rc;
-	rc = remove_gone(s, host, tenants, now)
-	             ?: put_processes(s, tenants, now)
-	             ?: put_trees(s, host, tenants, trees);
-	return store_end(s, rc);
+	if (now->n)
+		qsort(now->items, now->n, sizeof(*now->items), compare);
+	rc = process_list_tenants(s, host, tenants, &was)
+	             ?: remove_gone(&p, &was, now)
+	             ?: put_processes(&p, tenants, &was, now)
+	             ?: put_trees(&p, host, tenants, trees);
+	return p.is_open ? store_end(s, rc) : rc;
 }
 
 /* --- a host's side -------------------------------------------------------- */

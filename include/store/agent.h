@@ -68,7 +68,8 @@ agent_generation(struct store *s, const char *tenant, const char *host,
 /* Counts the workers that are alive, up to most. */
 MUST_CHECK int agent_alive(struct store *s, int64_t most, int64_t *out);
 /* Replaces the processes that a host sees of the given tenants. Leaves out
- * processes of unknown services and of other tenants. Sorts now. */
+ * processes of unknown services and of other tenants. Sorts now. Commits in
+ * parts: what was written before a failure stays. */
 MUST_CHECK int
 agent_processes_put(struct store *s, const char *host, const char *tenants,
                     struct process_list *now,

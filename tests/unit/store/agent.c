@@ -3,6 +3,7 @@
 
 #include "lib/store.h"
 #include "store/blob.h"
+#include "store/db/db_test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -339,6 +340,64 @@ TEST(a_host_puts_no_processes_of_services_of_other_tenants)
 	ck_assert_int_eq(process_list_host(&t.s, HOST, &l), 0);
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_int_eq(l.items[0].pid, 11);
+}
+END
+
+static void
+put_again(struct test_store *t, struct process_list *now)
+{
+	ck_assert_int_eq(agent_processes_put(&t->s, HOST, TEST_TENANT, now,
+	                                     &(struct process_tree_list){0}),
+	                 0);
+}
+
+/* Hosts repeat all of their processes from time to time. */
+TEST(a_process_that_is_told_again_keeps_the_time_at_which_it_was_seen)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_PROCESSES struct process_list l = {0};
+	struct worker_process p[] = {process_of(HOST, TEST_TENANT, 11),
+	                             process_of(HOST, TEST_TENANT, 12)};
+	struct process_list now = {.items = p, .n = ARRAY_LEN(p)};
+
+	p[1].ordinal = 1;
+	put_again(&t, &now);
+	db_skew_clock(t.s.db, 60000);
+	p[1].start_time = 5; /* another one with its number */
+	put_again(&t, &now);
+	put_again(&t, &now);
+	ck_assert_int_eq(process_list_host(&t.s, HOST, &l), 0);
+	ck_assert_uint_eq(l.n, 2);
+	ck_assert_int_eq(l.items[1].start_time, 5);
+	ck_assert_int_ge(l.items[1].seen_ms - l.items[0].seen_ms, 60000);
+}
+END
+
+#define MANY 1200
+
+TEST(a_host_of_many_processes_lets_other_writers_in)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct worker_process *p = calloc(MANY, sizeof(*p));
+	struct process_list now = {.items = p, .n = MANY};
+	char rows[16];
+
+	ck_assert_ptr_nonnull(p);
+	for (int i = 0; i < MANY; i++) {
+		p[i] = process_of(HOST, TEST_TENANT, i + 1);
+		p[i].ordinal = i;
+	}
+	/* a statement of the second part fails: the first one stays */
+	db_fail_after(t.s.db, MANY / 2);
+	ck_assert_int_eq(agent_processes_put(&t.s, HOST, TEST_TENANT, &now,
+	                                     &(struct process_tree_list){0}),
+	                 -EIO);
+	test_sql(&t, "SELECT COUNT(*) FROM process", rows, sizeof(rows));
+	ck_assert_str_eq(rows, "500");
+	put_again(&t, &now);
+	test_sql(&t, "SELECT COUNT(*) FROM process", rows, sizeof(rows));
+	ck_assert_str_eq(rows, "1200");
+	free(p);
 }
 END
 

@@ -4,12 +4,15 @@
 #include "lib/test.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_REQUEST 8192
+#define TRICKLE_MS  10
 
 /* Reads up to the empty line; returns false if the client leaves before it. */
 static int
@@ -50,6 +53,17 @@ struct serving {
 	int asked;
 };
 
+/* Sends a text until the client has left. */
+static void
+send_again(int fd, const char *text, int pause_ms)
+{
+	struct pollfd left = {fd, POLLRDHUP, 0};
+
+	while (!poll(&left, 1, pause_ms) &&
+	       send(fd, text, strlen(text), MSG_NOSIGNAL) > 0)
+		;
+}
+
 static void
 answer(void *arg, int fd)
 {
@@ -66,6 +80,8 @@ answer(void *arg, int fd)
 	if (!row)
 		return;
 	listener_send(fd, row->bytes, row->n ? row->n : strlen(row->bytes));
+	if (row->again)
+		send_again(fd, row->again, row->hangs ? TRICKLE_MS : 0);
 	if (!row->hangs)
 		return;
 	while (read(fd, &rest, 1) > 0)

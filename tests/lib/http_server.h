@@ -11,8 +11,9 @@
 struct canned {
 	const char *path; /* without the query; "*": any other */
 	const char *bytes;
-	size_t n;  /* 0: strlen(bytes) */
-	int hangs; /* then sends nothing until the client has left */
+	size_t n;          /* 0: strlen(bytes) */
+	int hangs;         /* then sends nothing until the client has left */
+	const char *again; /* sent then without end; slowly if it hangs */
 };
 
 struct http_server {

@@ -3,6 +3,7 @@
 #include "store/s3.h"
 
 #include "base/clock.h"
+#include "lib/listener.h"
 #include "lib/object_store.h"
 #include "lib/sigv4.h"
 #include "lib/store.h"
@@ -247,6 +248,28 @@ TEST(a_body_that_stops_halfway_ends_with_the_time)
 	objects_mood(f.o, OBJECTS_STALL);
 	f.t.s.until_ns = clock_mono_ns() + 200 * NS_PER_MS;
 	ck_assert_int_eq(get(&f, 10, 0, 10), -ETIMEDOUT);
+}
+END
+
+TEST(an_object_store_that_never_answers_by_tls_costs_no_more_than_its_time)
+{
+	CLEANUP_FIXTURE struct fixture f = fixture();
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	struct conf conf = f.conf;
+	char endpoint[64];
+	uint16_t port;
+	CLEANUP_FD int server = listener_open(&port);
+	int n = 0;
+
+	snprintf(endpoint, sizeof(endpoint), "https://127.0.0.1:%u", port);
+	conf.s3_endpoint = endpoint;
+	s3_free(f.t.s.s3);
+	f.t.s.s3 = NULL;
+	ck_assert_int_eq(bytes_configure(&f.t.s, &conf, &why), 0);
+	f.t.s.until_ns = clock_mono_ns() + 200 * NS_PER_MS;
+	ck_assert_int_eq(put(&f, "some bytes"), -ETIMEDOUT);
+	f.t.s.until_ns = clock_mono_ns() + 200 * NS_PER_MS;
+	ck_assert_int_eq(list(&f, &n), -ETIMEDOUT);
 }
 END
 

@@ -37,24 +37,32 @@ static char big[64 + BIG];
 
 static const struct canned pages[] = {
 	{"/whole", OK "Content-Length: 5\r\nContent-Type: text/x\r\n\r\nhello",
-         0, 0},
+         .hangs = 0},
 	{"/chunked",
-         OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 0, 0},
-	{"/close", OK "\r\nhello", 0, 0},
+         OK "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+         .hangs = 0},
+	{"/close", OK "\r\nhello", .hangs = 0},
 	{"/refused",
-         "HTTP/1.1 500 No\r\nX-Go-Pprof: 1\r\nContent-Length: 2\r\n\r\nno", 0,
-         0},
+         "HTTP/1.1 500 No\r\nX-Go-Pprof: 1\r\nContent-Length: 2\r\n\r\nno",
+         .hangs = 0},
 	{"/moved",
          "HTTP/1.1 302 Found\r\nLocation: /whole\r\nContent-Length: 0\r\n\r\n",
-         0, 0},
-	{"/cut", OK "Content-Length: 50\r\n\r\nhello", 0, 0},
-	{"/cutchunk", OK "Transfer-Encoding: chunked\r\n\r\n50\r\nhello", 0, 0},
-	{"/nothing", "", 0, 0},
-	{"/told", OK "Content-Length: 100000\r\n\r\n", 0, 1},
-	{"/big", big, sizeof(big), 0},
-	{"/slow", OK "Content-Length: 5\r\n\r\nhel", 0, 1},
-	{"/silent", "", 0, 1},
-	{"/garbage", "220 mail.example.com ESMTP\r\n", 0, 0},
+         .hangs = 0},
+	{"/cut", OK "Content-Length: 50\r\n\r\nhello", .hangs = 0},
+	{"/cutchunk", OK "Transfer-Encoding: chunked\r\n\r\n50\r\nhello",
+         .hangs = 0},
+	{"/nothing", "", .hangs = 0},
+	{"/told", OK "Content-Length: 100000\r\n\r\n", .hangs = 1},
+	{"/big", big, .n = sizeof(big)},
+	{"/slow", OK "Content-Length: 5\r\n\r\nhel", .hangs = 1},
+	{"/silent", "", .hangs = 1},
+	{"/garbage", "220 mail.example.com ESMTP\r\n", .hangs = 0},
+	{"/endless", OK "\r\n", .again = "more and more of this"},
+	{"/headers", OK, .again = "X-More: more of this\r\n"},
+	{"/continues", "", .hangs = 1,
+         .again = "HTTP/1.1 100 Continue\r\n\r\n"},
+	{"/trickle", OK "Content-Length: 4000\r\n\r\n", .hangs = 1,
+         .again = "x"},
 };
 
 static void
@@ -180,6 +188,8 @@ static const struct {
 	{"/told", FETCH_TOO_LARGE, 0, NULL},
 	{"/big", FETCH_TOO_LARGE, 0, NULL},
 	{"/garbage", FETCH_PROTOCOL, 0, NULL},
+	{"/endless", FETCH_TOO_LARGE, 0, NULL},
+	{"/headers", FETCH_TRUNCATED, 0, NULL},
 };
 
 TEST(answers_are_told_whole_or_not_at_all)
@@ -313,7 +323,8 @@ END
 TEST(what_takes_too_long_is_given_up)
 {
 	NEEDS_SANDBOX();
-	static const char *const paths[] = {"/slow", "/silent"};
+	static const char *const paths[] = {"/slow", "/silent", "/continues",
+	                                    "/trickle"};
 	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_RIG struct rig r = rig("");
 
@@ -330,6 +341,23 @@ TEST(what_takes_too_long_is_given_up)
 		http_server_line(&r.server, line, sizeof(line));
 		ck_assert_str_eq(line, "gone");
 	}
+}
+END
+
+TEST(a_server_that_never_answers_by_tls_is_given_up)
+{
+	NEEDS_SANDBOX();
+	CLEANUP_BUF struct buf body = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_RIG struct rig r = rig("");
+	uint16_t port;
+	CLEANUP_FD int server = listener_open(&port);
+	struct fetch_ask a = ask_for(&r, "");
+	struct fetch_answer got;
+
+	snprintf(a.url, sizeof(a.url), "https://127.0.0.1:%u/", port);
+	a.connect_ms = 100;
+	fetch(&r, &a, &got, &body);
+	ck_assert_uint_eq(got.error, FETCH_TIMEOUT);
 }
 END
 

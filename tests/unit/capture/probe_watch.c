@@ -64,6 +64,16 @@ say_of(int socket, uint32_t group, int32_t pid, uint32_t n)
 	                 0);
 }
 
+/* Sends a message whose last place is missing. */
+static void
+say_part(int socket, int32_t pid)
+{
+	CLEANUP_FD int file = memfd_create("file", MFD_CLOEXEC);
+	const struct allocs_of m = {.pid = pid, .n = 2};
+
+	ck_assert_int_eq(msg_send(socket, &m, allocs_of_bytes(1), &file, 1), 0);
+}
+
 static void
 say(int socket, int32_t pid, uint32_t n)
 {
@@ -112,6 +122,7 @@ tell_two(int socket)
 	say(socket, 8, 1);
 	say(socket, 0, 1); /* these messages make no sense */
 	say(socket, 9, ALLOCS_MAX_PLACES + 1);
+	say_part(socket, 9);
 	ck_assert_int_eq(msg_send(socket, "?", 1, NULL, 0), 0);
 	say(socket, 7, 0);
 	say(socket, 10, 0); /* nobody knows it */
@@ -180,9 +191,30 @@ TEST(a_large_group_makes_room_for_another_one)
 }
 END
 
-/* A watcher whose probes take 50 ms of CPU time for each process. */
+/* Of 256 slots, group 0 has one more than group 1, and would have as many as it
+ * has now if it gave one. */
+static void
+tell_groups_of_about_one_size(int socket)
+{
+	for (int32_t pid = 1; pid <= EMIT_SLOTS; pid++)
+		say_of(socket, pid == 1 ? 2 : pid % 2, pid, 1);
+	say_of(socket, 1, 1001, 1);
+}
+
+TEST(a_group_that_has_hardly_more_makes_no_room)
+{
+	CLEANUP_FREE struct seen *s = seen_new();
+
+	watch(s, tell_groups_of_about_one_size, NULL);
+	ck_assert_uint_eq(s->forgets, 0);
+}
+END
+
+/* A watcher whose probes take 50 ms of CPU time for each process. At the second
+ * look, another group comes. */
 struct slow {
 	struct probe_watch watch;
+	int socket;
 	uint32_t groups[8]; /* of processes, in the order of their turns */
 	int64_t at_ns[8];
 	unsigned n;
@@ -195,6 +227,11 @@ link_slowly(void *arg, uint32_t slot)
 	struct slow *s = arg;
 	int64_t until = clock_cpu_ns() + 50 * NS_PER_MS;
 
+	if (s->n == 1) {
+		for (int32_t pid = 21; pid <= 23; pid++)
+			say_of(s->socket, 1, pid, 1);
+		close(s->socket);
+	}
 	if (s->n < ARRAY_LEN(s->groups)) {
 		s->groups[s->n] = s->watch.targets[slot].of.group;
 		s->at_ns[s->n++] = clock_mono_ns();
@@ -217,17 +254,17 @@ TEST(groups_take_turns_at_probes_which_take_a_part_of_a_cpu)
 	ck_assert_int_eq(msg_pair(pair) | pipe(hold), 0);
 	for (int32_t pid = 1; pid <= 20; pid++)
 		say(pair[0], pid, 1);
-	for (int32_t pid = 21; pid <= 23; pid++)
-		say_of(pair[0], 1, pid, 1);
+	s->socket = pair[0];
 	s->teller = fork();
 	if (!s->teller) {
 		pause();
 		_exit(0);
 	}
-	close(pair[0]);
 	probe_watch_run(&s->watch, &by, pair[1], hold[0]);
 	ck_assert_int_eq(waitpid(s->teller, NULL, 0), s->teller);
 	ck_assert_uint_eq(s->n, ARRAY_LEN(s->groups));
+	/* the group that came later has no turns in advance */
+	ck_assert(s->groups[2] == 0 || s->groups[3] == 0);
 	for (unsigned i = 0; i < s->n; i++)
 		turns += s->groups[i] == 1;
 	ck_assert_int_eq(turns, 3);

@@ -215,6 +215,8 @@ dispatch_refuse(struct call *c, int rc)
 		(void)fail(c, UriTooLong);
 	else if (rc == -ENOENT)
 		(void)fail(c, NotFound);
+	else if (rc == -EPROTONOSUPPORT)
+		(void)fail_store(c, rc);
 	else
 		(void)fail(c, BadRequest);
 	finish(c);

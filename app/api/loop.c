@@ -166,8 +166,9 @@ give_back(struct loop *l)
 	malloc_trim(0);
 }
 
+/* Serves a request, or refuses it for a reason. */
 static void
-serve(struct loop *l, FCGX_Request *f)
+serve(struct loop *l, FCGX_Request *f, int refused)
 {
 	struct loop_call s = {
 		.call = {.env = l->env,
@@ -179,7 +180,7 @@ serve(struct loop *l, FCGX_Request *f)
 	};
 	struct call *c = &s.call;
 	int64_t start_ns = clock_mono_ns(), us;
-	int rc = fcgi_receive(f, &l->request);
+	int rc = fcgi_receive(f, &l->request) ?: refused;
 
 	l->request.stop_fd = l->stop_fd;
 	c->end_ns = start_ns + l->env->conf->api_request_time * NS_PER_S;
@@ -270,11 +271,13 @@ accept_one(struct loop *l, FCGX_Request *f)
 	if (rc)
 		return rc;
 	rc = store_refresh(&l->env->store);
-	if (rc)
+	if (rc && rc != -EPROTONOSUPPORT) {
 		log_warn("store: %s", strerror(-rc));
+		rc = 0;
+	}
 	/* rc is 0 also for a request that was cut off */
 	if (f->role == FCGI_RESPONDER && !FCGX_GetError(f->in)) {
-		serve(l, f);
+		serve(l, f, rc);
 		if (was_read(&l->request))
 			(void)FCGX_Detach(f);
 	}
@@ -282,7 +285,7 @@ accept_one(struct loop *l, FCGX_Request *f)
 	 * it. */
 	f->keepConnection = 0;
 	FCGX_Finish_r(f);
-	return 0;
+	return rc;
 }
 
 static int

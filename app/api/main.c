@@ -123,6 +123,8 @@ keep(const struct conf *conf, bool once, struct buf *why)
 		rc = memory_bound(MEMORY_KEEPER);
 	if (!rc)
 		rc = once ? keeper_once(conf, &s) : keeper_run(conf, &s);
+	if (rc == -EPROTONOSUPPORT)
+		buf_puts(why, store_why(&s));
 	s3_free(s.s3);
 	store_close(&s);
 	return rc ? failed("keeper", rc, why) : EXIT_SUCCESS;
@@ -169,6 +171,8 @@ serve(const struct conf *conf, struct importer *importer, struct buf *why)
 		log_warn("%s: results are not kept: %s", conf->api_run_dir,
 		         strerror(-rc));
 	rc = loop_run(&env, keys, signals_fd);
+	if (rc == -EPROTONOSUPPORT)
+		buf_puts(why, store_why(&env.store));
 	jwt_keys_close(keys);
 	pushes_done(&env.pushes);
 	s3_free(env.store.s3);

@@ -205,6 +205,8 @@ keeper_run(const struct conf *conf, struct store *s)
 	while (ended < 0) {
 		int rc = store_refresh(s);
 
+		if (rc == -EPROTONOSUPPORT)
+			return rc;
 		report(&k, "store", rc);
 		if (!rc)
 			turn(&k, clock_mono_ns());

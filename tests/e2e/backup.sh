@@ -168,15 +168,19 @@ check a_replaced_store_is_kept_whole leaves 0 "$STATE/bin/stoker" verify --state
 check the_store_that_replaces_another_is_whole leaves 0 here verify
 
 # --- an older release on a newer schema ----------------------------------------------
-sqlite3 "$STATE/data/stoker.db" "INSERT INTO migration VALUES (99, 99, 'later', 0)"
+stack_start
+: >"$STATE/log/api.log"
+sqlite3 -cmd ".timeout 20000" "$STATE/data/stoker.db" "INSERT INTO migration VALUES (99, 99, 'later', 0)"
 told() { grep -q 'install the newer release again, or restore a backup' "$1"; }
+check a_worker_ends_when_a_newer_release_changes_the_store wait_for 20 process_gone "$(<"$STATE/pid/worker")"
+check it_says_so_when_it_ends told "$STATE/log/worker.log"
+refused() { [ "$(api GET /api/v1/services/demo | jq -r .error_code)" = StoreUnavailable ]; }
+check a_request_is_refused_when_a_newer_release_changes_the_store wait_for 20 refused
+check the_api_refuses_a_newer_store wait_for 10 told "$STATE/log/api.log"
+stack_stop
 check a_key_is_refused_by_name says 'install the newer release again' here token create x
 check a_backup_is_refused_as_well says 'install the newer release again' here backup "$STATE/other"
 check the_worker_does_not_start leaves 1 "$STATE/bin/stoker-worker" --config "$STATE/stoker.conf"
-: >"$STATE/log/api.log"
-api_start
-check the_api_refuses_a_newer_store wait_for 10 told "$STATE/log/api.log"
-process_stop api
 check the_worker_says_what_to_do_with_a_newer_store says 'or restore a backup' "$STATE/bin/stoker-worker" --config "$STATE/stoker.conf"
 check a_restore_replaces_a_newer_store leaves 0 here restore "$STATE/backup" --replace
 stack_start

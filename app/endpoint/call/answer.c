@@ -240,6 +240,8 @@ store_reason(int rc)
 	case -EIO:
 	case -EPROTO: /* other columns: row.h */
 		return "the disk or the database fails";
+	case -EPROTONOSUPPORT:
+		return "a newer release of Stoker has changed the database";
 	default:
 		return "the object store does not do what it is asked for";
 	}
@@ -267,6 +269,7 @@ fail_store(struct call *c, int rc)
 	case -ENOSPC:
 	case -EPERM:
 	case -EPROTO:
+	case -EPROTONOSUPPORT:
 	case -EROFS:
 	case -EBADMSG:
 	case -EHOSTUNREACH: /* from an object store: s3.h */

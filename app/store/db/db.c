@@ -1,5 +1,6 @@
 #include "db_test.h"
 
+#include "base/clock.h"
 #include "base/version.h"
 #include "driver.h"
 
@@ -9,6 +10,8 @@
 #include <string.h>
 
 #define MIGRATE_TRIES 3
+
+int64_t db_look_ns = 5 * NS_PER_S;
 
 /* --- transactions --------------------------------------------------------- */
 
@@ -419,7 +422,27 @@ db_check_schema(struct db *db, bool may_migrate, struct buf *why)
 
 	if (rc && !why->len)
 		buf_addf(why, "%s: %s", db->name, db->why);
+	db->look_ns = clock_mono_ns() + db_look_ns;
 	return rc;
+}
+
+/* A later release may have changed the schema since this process opened the
+ * database. */
+static int
+look_at_schema(struct db *db)
+{
+	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+	int64_t now_ns = clock_mono_ns();
+	struct db_schema schema;
+
+	if (now_ns < db->look_ns)
+		return 0;
+	db->look_ns = now_ns + db_look_ns;
+	if (usable_schema(db, &schema, &why) != -EPROTONOSUPPORT)
+		return 0;
+	db->look_ns = 0;
+	snprintf(db->why, sizeof(db->why), "%s", buf_str(&why));
+	return -EPROTONOSUPPORT;
 }
 
 /* --- the connection ------------------------------------------------------- */
@@ -435,5 +458,5 @@ int
 db_refresh(struct db *db)
 {
 	assert(!db->depth);
-	return db->driver->refresh(db);
+	return db->driver->refresh(db) ?: look_at_schema(db);
 }

@@ -15,7 +15,8 @@ struct db {
 	bool doomed; /* an inner transaction was rolled back */
 	int fail_after;
 	int64_t until_ns; /* of CLOCK_MONOTONIC: see db_until(); 0: none */
-	char why[200];
+	int64_t look_ns;  /* when the schema is looked at again */
+	char why[320];
 };
 
 struct db_driver {

@@ -326,10 +326,10 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 		log_err("%s", buf_str(&why));
 	while (!rc && !is_over(&s, clock_mono_ns())) {
 		worker_alive(io->ask, conf->worker_watchdog, &s.alive_ns);
-		scheduler_step(&s, clock_mono_ns());
-		rc = serve(&s);
+		rc = scheduler_step(&s, clock_mono_ns()) ?: serve(&s);
 	}
-	if (s.store.db && worker_stop(&s.store, s.self.host))
+	if (s.store.db && rc != -EPROTONOSUPPORT &&
+	    worker_stop(&s.store, s.self.host))
 		log_warn("the store did not take the farewell");
 	close_all(&s);
 	return rc && rc != -EPIPE;

@@ -559,14 +559,20 @@ ask_centre(struct scheduler *s, int64_t now_ns)
 	s->agent.changed = false;
 }
 
-void
+int
 scheduler_step(struct scheduler *s, int64_t now_ns)
 {
 	int rc = store_refresh(&s->store);
 
+	if (rc == -EPROTONOSUPPORT && !s->stop_by_ns) {
+		log_err("%s", store_why(&s->store));
+		return rc;
+	}
+	if (rc == -EPROTONOSUPPORT) /* an upgrade: captures are still kept */
+		rc = 0;
 	if (rc) { /* without the store there is no work: leases expire */
 		report("store", rc);
-		return;
+		return 0;
 	}
 	if (s->runs.failed)
 		selftest_soon(&s->selftest, now_ns);
@@ -607,4 +613,5 @@ scheduler_step(struct scheduler *s, int64_t now_ns)
 	rc = db_upkeep(s->store.db);
 	if (rc != -EBUSY)
 		report("upkeep of the database", rc);
+	return 0;
 }

@@ -66,5 +66,6 @@ MUST_CHECK int scheduler_want_fetcher(void *arg);
 MUST_CHECK int scheduler_want_courier(void *arg);
 /* Handles the fetcher's death: its requests fail. */
 void scheduler_fetcher_gone(struct scheduler *s);
-/* Does all work that is due. */
-void scheduler_step(struct scheduler *s, int64_t now_ns);
+/* Does all work that is due. Returns -EPROTONOSUPPORT if a later release has
+ * changed the database, else 0. */
+MUST_CHECK int scheduler_step(struct scheduler *s, int64_t now_ns);

@@ -3,6 +3,7 @@
 #include "store/db/db.h"
 #include "lib/store.h"
 #include "store/baseline.h"
+#include "store/db/db_test.h"
 #include "store/db/row.h"
 #include "store/link.h"
 
@@ -99,6 +100,24 @@ TEST(a_release_works_on_with_a_schema_of_the_next)
 	again = test_store_again(&t, false);
 	ck_assert_int_eq(baselines(&again), 0);
 	ck_assert_int_eq(services(&again), 1);
+}
+END
+
+TEST(a_release_that_a_migration_leaves_behind_learns_of_it)
+{
+	char sql[128];
+
+	db_look_ns = 0;
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	for (int i = 0; i < 2; i++) {
+		snprintf(sql, sizeof(sql),
+		         "INSERT INTO migration VALUES (%d, %d, 'later', 0)",
+		         SQL_VERSION + 1 + i, SQL_VERSION + i);
+		test_sql(&t, sql, NULL, 0);
+		ck_assert_int_eq(store_refresh(&t.s), i ? -EPROTONOSUPPORT : 0);
+	}
+	ck_assert_ptr_nonnull(strstr(db_why(t.s.db), "newer release"));
+	ck_assert_int_eq(store_refresh(&t.s), -EPROTONOSUPPORT);
 }
 END
 

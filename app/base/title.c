@@ -7,11 +7,13 @@
 static const struct {
 	const char *program, *language;
 } interpreters[] = {
-	{"python", "python"}, {"pypy", "python"}, {"java", "java"},
-	{"node", "node"},     {"nodejs", "node"}, {"perl", "perl"},
-	{"ruby", "ruby"},     {"php", "php"},     {"dotnet", ".net"},
-	{"lua", "lua"},       {"luajit", "lua"},  {"beam.smp", "erlang"},
-	{"bash", "shell"},    {"dash", "shell"},
+	{"python", "python"},  {"pypy", "python"}, {"java", "java"},
+	{"node", "node"},      {"nodejs", "node"}, {"perl", "perl"},
+	{"ruby", "ruby"},      {"php", "php"},     {"dotnet", ".net"},
+	{"lua", "lua"},        {"luajit", "lua"},  {"beam.smp", "erlang"},
+	{"bash", "shell"},     {"dash", "shell"},  {"mono", "mono"},
+	{"ocamlrun", "ocaml"}, {"tclsh", "tcl"},   {"wish", "tcl"},
+	{"expect", "tcl"},     {"R", "r"},         {"guile", "guile"},
 };
 
 /* True for a program's name, which a version may follow: "python3.11", but not

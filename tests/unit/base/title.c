@@ -16,6 +16,11 @@ TEST(a_program_whose_name_only_begins_like_an_interpreters_is_none)
 		{"/usr/sbin/php-fpm8.2", "php"},
 		{"/usr/bin/luajit", "lua"},
 		{"/opt/rubocop", ""},
+		{"/usr/bin/mono-sgen", "mono"},
+		{"/usr/bin/ocamlrun", "ocaml"},
+		{"/usr/bin/ocamlrunner", ""},
+		{"/usr/bin/tclsh8.6", "tcl"},
+		{"/usr/lib/R/bin/exec/R", "r"},
 		{"", ""},
 	};
 

@@ -64,6 +64,9 @@ struct process {
 	uint64_t gone_ns;
 	uint32_t gone_tid; /* the thread that ended at gone_ns */
 	bool headless;     /* its first thread ended */
+	bool forked;       /* it has executed no program since then */
+	bool shares;       /* forked with the memory of its parent */
+	uint8_t apart;     /* times that its parent lacked code of its own */
 	bool unwatched;    /* PROC_UNWATCHED was reported */
 	bool loading;      /* the kernel may be loading its program */
 	struct maps maps;

@@ -11,7 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define BUCKETS 4096u
+#define BUCKETS   4096u
+#define MAX_APART 3 /* looks for a process's code in its parent */
 
 /* --- one process ---------------------------------------------------------- */
 
@@ -422,6 +423,7 @@ forked_process(struct procs *p, const struct record *r,
 	child->origin = parent->origin;
 	child->watchers = parent->watchers;
 	child->threads = 1;
+	child->forked = true;
 	child->title = parent->title;
 	child->titled = parent->titled;
 	if (maps_copy(&parent->maps, &child->maps))
@@ -513,6 +515,7 @@ apply_comm(struct procs *p, const struct record *r)
 		return;
 	/* The thread that executes a program becomes the first one. */
 	proc->headless = false;
+	proc->forked = proc->shares = false;
 	proc->titled = false;
 	proc->loading = true;
 	if (proc->gone_ns)
@@ -528,6 +531,47 @@ apply_comm(struct procs *p, const struct record *r)
 	process_unprobe(proc, p->sampler);
 	if (proc->unwinder)
 		unwinder_flush(proc->unwinder);
+}
+
+static bool
+has_mapping(const struct process *proc, const struct map_seen *want)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(MAPS_MAX_TEXT);
+	CLEANUP_FREE struct map_seen *rows = NULL;
+	uint32_t threads;
+	size_t n = 0;
+
+	if (maps_text(proc->modules->host, (int32_t)proc->pid, &text,
+	              &threads) ||
+	    maps_split(text.p, &rows, &n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].executable && rows[i].start == want->start &&
+		    rows[i].end == want->end &&
+		    !strncmp(rows[i].path, want->path, strlen(want->path)))
+			return true;
+	return false;
+}
+
+/* A process may have been created with the memory of its parent (CLONE_VM),
+ * which no record says: then the parent has what it maps. */
+static void
+teach_parent(struct procs *p, struct process *child,
+             const struct map_seen *seen)
+{
+	struct process *parent = child->forked ? *place_of(p, child->parent)
+	                                       : NULL;
+
+	if (!parent || parent->begun_ns > child->begun_ns ||
+	    (!child->shares && child->apart >= MAX_APART))
+		return;
+	if (!child->shares)
+		child->shares = has_mapping(parent, seen);
+	child->apart += !child->shares;
+	if (!child->shares)
+		return;
+	process_learn(parent, p->modules, seen);
+	teach_parent(p, parent, seen);
 }
 
 /* True for memory that takes the place of code of a file. */
@@ -563,6 +607,7 @@ apply_mmap(struct procs *p, const struct record *r)
 	if (!covers_file(proc, &seen) ||
 	    process_read_maps(proc, p->modules, &threads))
 		process_learn(proc, p->modules, &seen);
+	teach_parent(p, proc, &seen);
 	process_interp_threads(proc, p->sampler);
 	process_probe(proc, p->sampler, true);
 }

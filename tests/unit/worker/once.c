@@ -519,18 +519,25 @@ TEST(a_parent_that_waits_for_its_child_to_execute_has_its_callers)
 }
 END
 
-/* It is closed, renamed over and opened again. */
+/* It is closed, renamed over and opened again, by the process itself or by one
+ * that shares its memory. */
 TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 {
+	static const char *const ways[] = {"alone", "shared"};
 	CLEANUP_CAPTURED struct captured c = nothing();
+	char text[256];
 
 	if (why_not())
 		SKIP(why_not());
-	begin(&c,
-	      "sh -c 'for v in 1 2; do gcc -O1 -shared -fPIC -DVERSION=$v "
-	      "-o $v $OLDPWD/tests/targets/upgrades.c || exit; done; "
-	      "exec $B/targets/upgrades'",
-	      "ready");
+	snprintf(text, sizeof(text),
+	         "for v in 1 2; do gcc -O1 -shared -fPIC -DVERSION=$v -o %s/$v "
+	         "tests/targets/upgrades.c || exit; done",
+	         c.dir);
+	ck_assert_int_eq(system(text), 0);
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		snprintf(text, sizeof(text), "$B/targets/upgrades %s", ways[i]);
+		begin(&c, text, "ready");
+	}
 	capture(&c, "--seconds 2 --rate 400");
 	ck_assert_int_gt(samples(&c, ";main;work_in;work;in_version_1"), 0);
 	ck_assert_int_gt(samples(&c, ";main;work_in;work;in_version_2"), 0);

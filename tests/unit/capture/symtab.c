@@ -3,6 +3,7 @@
 #include "capture/symbols/code_runs.h"
 #include "capture/symbols/symbols.h"
 
+#include "base/clock.h"
 #include "lib/test.h"
 
 #include <elf.h>
@@ -278,6 +279,57 @@ TEST(code_between_symbols_has_a_beginning)
 	ck_assert_uint_ge(start, TEXT + 49);
 	ck_assert(!symbolizer_function(s, 0, DATA, &start));
 	ck_assert(!symbolizer_function(s, 1, TEXT, &start));
+}
+END
+
+/* As ClickHouse has. The linker leaves them in no order. */
+#define MANY  600000
+#define WIDTH 16 /* of a name, and of a function */
+
+TEST(many_functions_have_their_names_within_seconds_of_cpu_time)
+{
+	static struct {
+		Elf64_Ehdr head;
+		Elf64_Shdr sections[5];
+		Elf64_Sym symbols[MANY];
+		char names[MANY][WIDTH];
+	} m;
+	CLEANUP_ELF struct elf_image *e = NULL;
+	const int64_t began_ns = clock_cpu_ns();
+	char name[WIDTH];
+
+	memcpy(m.head.e_ident, ELFMAG "\2\1\1", 7);
+	m.head.e_machine = EM_X86_64;
+	m.head.e_shoff = (uint64_t)((char *)m.sections - (char *)&m);
+	m.head.e_shnum = ARRAY_LEN(m.sections);
+	m.head.e_shentsize = sizeof(m.sections[0]);
+	m.head.e_shstrndx = 4;
+	m.sections[IN_TEXT] = section(SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR,
+	                              TEXT, 0, sizeof(m.names));
+	m.sections[2] = section(SHT_SYMTAB, 0, 0,
+	                        (size_t)((char *)m.symbols - (char *)&m),
+	                        sizeof(m.symbols));
+	m.sections[2].sh_link = 3;
+	m.sections[3] = section(SHT_STRTAB, 0, 0,
+	                        (size_t)((char *)m.names - (char *)&m),
+	                        sizeof(m.names));
+	m.sections[4] = section(SHT_STRTAB, 0, 0, m.sections[3].sh_offset, 1);
+	for (uint32_t i = 0; i < MANY; i++) {
+		snprintf(m.names[i], WIDTH, "function_%06u", i);
+		m.symbols[i] = (Elf64_Sym){
+			.st_name = i * WIDTH,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			.st_shndx = IN_TEXT,
+			.st_value = TEXT + i * UINT64_C(7919) % MANY * WIDTH,
+			.st_size = WIDTH,
+		};
+	}
+	ck_assert_int_eq(elf_open_memory(&m, sizeof(m), &e), 0);
+	for (uint32_t i = 0; i < MANY; i += MANY / 3) {
+		snprintf(name, sizeof(name), "function_%06u", i);
+		ck_assert_str_eq(name_in(e, m.symbols[i].st_value + 1), name);
+	}
+	ck_assert_int_lt(clock_cpu_ns() - began_ns, 5 * NS_PER_S);
 }
 END
 

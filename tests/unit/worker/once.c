@@ -459,6 +459,10 @@ TEST(unusual_forms_of_languages_have_their_functions)
 	         "f = Fiber.new { loop { in_fiber; Fiber.yield } }; "
 	         "puts \"ready\"; $stdout.flush; loop { f.resume }'",
 	         ";in_fiber"},
+		{"java",
+	         "java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "
+	         "$OLDPWD/tests/targets/Copies.java",
+	         ";Copies.copy;StubRoutines"},
 	};
 
 	if (why_not())

@@ -1,0 +1,13 @@
+/** Copies memory by code that the JVM makes for it: java Copies.java */
+public class Copies {
+  static final byte[] from = new byte[1 << 20], to = new byte[1 << 20];
+
+  static void copy() {
+    System.arraycopy(from, 0, to, 0, from.length);
+  }
+
+  public static void main(String[] args) {
+    System.out.println("ready");
+    for (;;) copy();
+  }
+}

@@ -60,7 +60,7 @@ tape_free(struct tape *t)
 	timeline_free(t->line);
 	free(t->sampled);
 	pairs_done(&t->keys);
-	free(t->living);
+	free(t->latest);
 	free(t);
 }
 
@@ -98,15 +98,15 @@ room_for_key(struct tape *t)
 {
 	uint32_t *more;
 
-	if (t->keys.n <= t->living_cap)
+	if (t->keys.n <= t->latest_cap)
 		return 0;
-	more = reallocarray(t->living, t->keys.cap, sizeof(*more));
+	more = reallocarray(t->latest, t->keys.cap, sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	for (uint32_t i = t->living_cap; i < t->keys.cap; i++)
+	for (uint32_t i = t->latest_cap; i < t->keys.cap; i++)
 		more[i] = TAPE_NONE;
-	t->living = more;
-	t->living_cap = t->keys.cap;
+	t->latest = more;
+	t->latest_cap = t->keys.cap;
 	return 0;
 }
 
@@ -120,7 +120,7 @@ place_of(struct tape *t, uint32_t pid, uint32_t tid)
 	if (!rc)
 		rc = room_for_key(t);
 	if (!rc)
-		return &t->living[key];
+		return &t->latest[key];
 	stop(t);
 	return NULL;
 }
@@ -137,7 +137,14 @@ add_thread(struct tape *t, const struct timeline_thread *row, uint32_t *place)
 	return true;
 }
 
-/* Returns the thread's row, or NULL when there is no room. */
+/* Returns the thread's row, even if it has ended; NULL if it has none. */
+static struct timeline_thread *
+row_at(const struct tape *t, const uint32_t *place)
+{
+	return *place == TAPE_NONE ? NULL : &t->line->threads[*place];
+}
+
+/* Returns the row of a thread that lives, or NULL when there is no room. */
 static struct timeline_thread *
 thread_of(struct tape *t, uint32_t pid, uint32_t tid)
 {
@@ -146,10 +153,11 @@ thread_of(struct tape *t, uint32_t pid, uint32_t tid)
 	                              .started_us = TIMELINE_UNSEEN,
 	                              .ended_us = TIMELINE_UNSEEN};
 	uint32_t *place = place_of(t, pid, tid);
+	struct timeline_thread *old = place ? row_at(t, place) : NULL;
 
-	if (!place || (*place == TAPE_NONE && !add_thread(t, &row, place)))
-		return NULL;
-	return &t->line->threads[*place];
+	if (old && old->ended_us == TIMELINE_UNSEEN)
+		return old;
+	return place && add_thread(t, &row, place) ? row_at(t, place) : NULL;
 }
 
 void
@@ -180,10 +188,8 @@ tape_died(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns)
 	if (!t || t->full)
 		return;
 	row = thread_of(t, pid, tid);
-	if (!row)
-		return;
-	row->ended_us = us_of(t, time_ns);
-	*place_of(t, pid, tid) = TAPE_NONE;
+	if (row)
+		row->ended_us = us_of(t, time_ns);
 }
 
 void
@@ -220,6 +226,20 @@ tape_executed(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
 
 /* --- events, counters and the result -------------------------------------- */
 
+/* Returns the row of a thread that is sampled: it may have ended just before,
+ * since a thread runs for a moment after it is reported to have ended. */
+static struct timeline_thread *
+sampled_thread(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_us)
+{
+	uint32_t *place = place_of(t, pid, tid);
+	struct timeline_thread *row = place ? row_at(t, place) : NULL;
+
+	if (!row || row->ended_us == TIMELINE_UNSEEN)
+		return thread_of(t, pid, tid);
+	row->ended_us = time_us;
+	return row;
+}
+
 void
 tape_sample(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
             uint32_t node, uint64_t weight_ns)
@@ -230,7 +250,7 @@ tape_sample(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
 	if (!t || t->full)
 		return;
 	s.time_us = us_of(t, time_ns);
-	thread = thread_of(t, pid, tid);
+	thread = sampled_thread(t, pid, tid, s.time_us);
 	if (!thread)
 		return;
 	s.thread = (uint32_t)(thread - t->line->threads);

@@ -22,8 +22,8 @@ struct tape {
 	struct timeline *line; /* samples[].sample is a node */
 	struct tape_room room;
 	struct pairs keys; /* pid, tid of every thread ever seen */
-	uint32_t *living;  /* by key: index into threads, or TAPE_NONE */
-	uint32_t living_cap;
+	uint32_t *latest;  /* by key: its last of threads, or TAPE_NONE */
+	uint32_t latest_cap;
 	bool *sampled;     /* by row of threads */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
 	uint64_t last_us;  /* times are never lower than the last */
@@ -44,7 +44,8 @@ DEFINE_CLEANUP(struct tape *, tape_free)
  *   Units    time_ns is like start_ns; earlier times count as the start
  */
 
-/* Adds a sample. An unknown thread existed when the capture began. */
+/* Adds a sample. An unknown thread existed when the capture began; one that has
+ * ended did so later. */
 void tape_sample(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
                  uint32_t node, uint64_t weight_ns);
 /* Adds a thread, whose name is at first that of its creator. */

@@ -111,6 +111,23 @@ TEST(a_number_used_again_is_another_thread)
 }
 END
 
+/* The kernel reports the end of a thread before its last moment on a CPU. */
+TEST(a_sample_after_the_end_of_a_thread_is_that_thread_s)
+{
+	CLEANUP(tape_free_ptr) struct tape *t = tape_new(START_NS, ROOM);
+
+	tape_named(t, 7, 7, "cc1", 16);
+	tape_sample(t, 7, 7, at(10), 0, 1);
+	tape_died(t, 7, 7, at(20));
+	tape_sample(t, 7, 7, at(21), 0, 1);
+	ck_assert_uint_eq(t->line->nthreads, 1);
+	ck_assert_uint_eq(t->line->samples[1].thread, 0);
+	ck_assert_uint_eq(t->line->threads[0].ended_us, 21);
+	tape_named(t, 7, 7, "as", 16);
+	ck_assert_uint_eq(t->line->nthreads, 2);
+}
+END
+
 /* Expects that the tape reports once that it is full, as its last event. */
 static void
 expect_full(const struct tape *t)

@@ -13,7 +13,7 @@ counters = 1s
 '
 tmp=$(mktemp -d /var/tmp/stoker-types-XXXXXX)
 chmod 755 "$tmp"
-tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tmp/why" &
+CGO_ENABLED=1 tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tmp/why" &
 building=$!
 . tests/lib/e2e.sh
 e2e_start shares

@@ -21,7 +21,7 @@ certificates() {
   cp "$tmp/good.pem" "$tmp/ca.pem"
   chmod 644 "$tmp"/*.pem
 }
-if ! tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tmp/why"; then
+if ! CGO_ENABLED=1 tests/lib/go build "$GO" "$B/targets/pages-$GO" tests/targets/go/pages 2>"$tmp/why"; then
   echo "skip pulled_profiles: no Go $GO: $(tail -1 "$tmp/why")"
   rm -rf "$tmp"
   exit

@@ -135,7 +135,7 @@ no_request_fails() { # command
 # systemctl returns before the new processes are up. On a busy machine, a pool
 # that is restarted again and again before that serves nothing.
 restarts_and_reloads() {
-  in_machine sh -ec 'for i in $(seq 50); do
+  in_machine sh -ec 'for i in $(seq 20); do
     systemctl restart stoker-api
     curl -fsS -o /dev/null http://127.0.0.1:8088/healthz
     systemctl reload stoker-api; done'
@@ -157,7 +157,7 @@ replaced() { # pid
     [ "$(in_machine pgrep -c -x stoker-api -P "$now")" = 6 ] &&
     [ "$(in_machine pgrep -c -x stoker-api)" = 6 ]
 }
-check no_request_fails_in_100_restarts_and_reloads no_request_fails restarts_and_reloads
+check no_request_fails_in_40_restarts_and_reloads no_request_fails restarts_and_reloads
 check no_request_fails_when_multiwatch_is_killed no_request_fails kills
 # Each upload takes most of a second, and nginx never repeats a POST. A process
 # of the old pool may still read one, so that another one must wait.
@@ -248,6 +248,7 @@ check an_upgrade_runs_the_new_programs equal \
 check an_upgrade_keeps_what_the_administrator_changed in_machine grep -q '^# mine' /etc/stoker/stoker.conf
 kept() { json '.status == "completed" and .sampleCount > 0' get "$profiling/$capture"; }
 check an_upgrade_keeps_a_capture_under_way wait_for 20 kept
+in_machine systemctl stop burn
 in_machine rm /etc/nginx/sites-enabled/stoker
 package_install "$deb" >/dev/null 2>&1
 check a_site_that_was_disabled_stays_disabled in_machine test ! -e /etc/nginx/sites-enabled/stoker

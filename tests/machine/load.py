@@ -4,8 +4,8 @@
     load.py PORT TOKEN_FILE
 
 Four clients, each from an address of its own because nginx limits requests by
-address, ask 50 times a second each; every tenth request is a POST, which nginx
-never repeats. Prints "ready" after the first reply. Told to end, each asks 25
+address, ask 20 times a second each; every tenth request is a POST, which nginx
+never repeats. Prints "ready" after the first reply. Told to end, each asks 10
 times more, so that what came before shows; then prints "N requests, N failed,
 SECONDS at most" and a line for each that failed.
 """
@@ -18,8 +18,8 @@ import time
 PORT = int(sys.argv[1])
 TOKEN = open(sys.argv[2]).read().strip()
 CLIENTS = 4
-EVERY_S = 1 / 50
-LAST = 25
+EVERY_S = 1 / 20
+LAST = 10
 NAME = "load-%d" % time.monotonic_ns()
 end = threading.Event()
 

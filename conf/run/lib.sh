@@ -188,6 +188,7 @@ process_stop() { # name, signal
   [ -s "$file" ] || return 0
   pid=$(<"$file")
   kill -"${2:-TERM}" "$pid" 2>/dev/null || :
+  kill -CONT "$pid" 2>/dev/null || : # one that was stopped acts on the first
   wait_for 10 process_gone "$pid" || kill -KILL "$pid" 2>/dev/null || :
   rm -f "$file"
 }

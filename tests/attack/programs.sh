@@ -19,11 +19,11 @@ count=6
 first=$((SEED * 1000))
 spoilt=()
 spoil_and_run() { # seed
-  local to=$STATE/bin/spoilt/$1 from arguments=(600)
+  local to=$STATE/bin/spoilt/$1 from arguments=(600 1 20)
   case $(($1 % 3)) in
   0) from=shares ;;
   1) from=inlined ;;
-  2) from=demo arguments=(1 50) ;;
+  2) from=demo arguments=(1 20) ;;
   esac
   "$B/tests/tools/spoil" "$1" "$B/targets/$from" "$to" || exit 1
   "$to" "${arguments[@]}" >/dev/null 2>&1 </dev/null &

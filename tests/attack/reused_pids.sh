@@ -33,7 +33,7 @@ took() { # id: what a capture took, when it has ended
 for ms in 0 20 40 60 80 100 150 200 300 500 800 1100; do
   wait_for 60 is_first || { echo "not ok the_first_is_seen"; exit 1; }
   swap $ms
-  id=$(start first 1)
+  id=$(start first 1 cpu 499)
   is_swapped
   took "$id" >>"$STATE/swapped_amid"
   swap 0

@@ -8,8 +8,8 @@ WORKER_CONF='watchdog = 2s
 finish_cpu = 10s'
 . tests/lib/e2e.sh
 e2e_start shares jit
-background busy "$STATE/bin/shares" 900 1 20
-background wide "$STATE/bin/jit" 900
+background busy "$STATE/bin/shares" 900 1 5
+background wide "$STATE/bin/jit" 900 10
 map=/tmp/perf-$(<"$STATE/pid/wide").map
 stopped= held=
 leave() { [ -z "$stopped" ] || kill -CONT "$stopped"; rm -f "$map"; process_stop wide; e2e_stop; }

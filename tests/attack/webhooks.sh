@@ -57,7 +57,7 @@ e2e_start shares
 python3 "$tmp/server.py" "$port" "$inner" "$tmp/log" &
 server=$!
 wait_for 20 grep -q listening "$tmp/log"
-background shares "$STATE/bin/shares" 900 1 20
+background shares "$STATE/bin/shares" 900 1 5
 service plain "$STATE/bin/shares"
 # Each is of a separate service, since a service has one capture at a time.
 trigger() { # name, URL

@@ -36,8 +36,8 @@ check a_second_host_joins says "This host is 'b'" host_join b
 check a_host_that_is_known_is_not_replaced says "the name 'b' belongs to another worker" \
   "$STATE/bin/stoker" join "$CENTRE_URL" --config "$STATE/b/stoker.conf" --token "$(join_key thief)"
 
-background demo "$STATE/bin/demo" 2 5
-background single "$STATE/bin/single" 1 3
+background demo "$STATE/bin/demo" 2 3
+background single "$STATE/bin/single" 1 1
 host_start a
 host_start b
 wait_for 20 alive_at_centre a && wait_for 20 alive_at_centre b || { echo 'not ok hosts_are_alive_at_the_centre'; exit 1; }
@@ -53,7 +53,9 @@ begun() { # host, seconds: $id; a host that was started again is not known at on
     -d "{\"service\":\"web\",\"profileType\":\"cpu\",\"durationSeconds\":$2,\"sampleRate\":499,\"host\":\"$1\"}" | jq -r '.id // empty') && [ "$id" ]
 }
 begin() { wait_for 30 begun "$@" && echo "$id"; } # host, seconds: id
-running() { api GET "$P/$1" | jq -e '.phase == "capturing" and .progress > 0'; }
+running() { # id, least progress
+  api GET "$P/$1" | jq -e ".phase == \"capturing\" and .progress > ${2:-0}"
+}
 first=$(begin a 2)
 ended=$(finished "$first")
 check a_capture_runs_on_the_host_that_is_named equal "$(jq -r '.status + " " + .host' <<<"$ended")" 'completed a'
@@ -87,9 +89,10 @@ files_of_a() { sqlite3 "$STATE/a/data/stoker.db" 'SELECT COUNT(*) FROM debug_fil
 check a_host_gets_no_debug_files equal "$(files_of_a)" 0
 check a_capture_of_a_host_is_named_on_demand stoker_cli symbolize "$new"
 process_stop worker
+process_stop bare
 
 id=$(begin a 60)
-wait_for 30 running "$id"
+wait_for 30 running "$id" 0.02
 check progress_comes_while_a_capture_runs running "$id"
 check a_host_sends_no_result_of_another_host equal "$(agent b POST "/agent/result/$id" -H 'Content-Type: application/octet-stream' \
   --data-binary $'{}\n' | jq -r .error_code)" UnknownSession

@@ -25,7 +25,7 @@ collector=$!
 fleet_start || { echo 'not ok the_centre_answers_by_tls'; exit 1; }
 host_make a
 host_join a >/dev/null || { echo 'not ok a_host_joins'; exit 1; }
-background demo "$STATE/bin/demo" 1 6
+background demo "$STATE/bin/demo" 1 3
 host_start a
 wait_for 20 alive_at_centre a
 stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null

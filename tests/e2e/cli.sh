@@ -159,6 +159,7 @@ runs_without_a_service() {
 }
 check a_program_is_profiled_without_a_service_which_is_added_once runs_without_a_service
 process_stop alone
+rest demo # it computes only while claims need that
 
 # --- a command, from its first instruction to its end
 command_home=$(mktemp -d "$STATE/home-XXXXXX")
@@ -252,10 +253,12 @@ all_is_shown() { # by program; top stores nothing
   says "$STATE/bin/demo" echo "$out" && says 'model::matmul' echo "$out" &&
     json 'length == 0' stoker_cli --json sessions --service host
 }
+awake demo
 check top_without_a_profile_shows_the_host_by_program_and_function all_is_shown
 check the_service_of_a_host_is_sampled_alone \
   says 'a service of one program' stoker_cli run --all --type alloc --seconds 1
 check run_of_nothing_names_ps says 'stoker ps' stoker_cli run
+rest demo
 
 # --- how profiles are named
 check the_beginning_of_an_id_is_enough says 'model::matmul' stoker_cli top "${id:0:14}"
@@ -323,6 +326,7 @@ check times_are_whole_in_a_pipe shows '^sess-[a-z2-7]* *[0-9-]*T[0-9:.]*Z ' stok
 TERM=xterm check titles_are_bold_on_a_terminal shows $'\033\\[1mID' terminal sessions
 no_colours() { ! TERM=xterm NO_COLOR=1 terminal sessions | grep -q $'\033'; }
 check titles_are_plain_with_NO_COLOR no_colours
+awake demo
 TERM=xterm terminal run demo --seconds 3 --wait >"$STATE/drawn"
 moves() { [ "$(grep -oE 'capturing: [0-9.]+ of 3 s' "$STATE/drawn" | sort -u | wc -l)" -ge 10 ]; }
 check progress_moves_ten_times_a_second moves
@@ -415,6 +419,7 @@ check a_key_that_nothing_has_is_told says "of that time has label.none" stoker_c
 check when_names_what_it_looked_at json '.functions[0].function == "model::matmul" and .whole.samples > 0' stoker_cli --json when demo model::matmul
 check when_says_how_many_samples_it_has says " samples" terminal when demo model::matmul
 check continuous_is_turned_off json '.enabled == false and .retentionDays == 90' stoker_cli --json continuous off demo
+rest demo
 
 check pin says "$id: pinned" stoker_cli pin "$id"
 check a_pinned_profile_is_not_removed_unasked says 'is pinned: to delete it, add --yes' stoker_cli remove "$id"

@@ -65,7 +65,7 @@ received() { # files
 }
 samples_of() { awk '$(NF - 1) == "\"samples\"" { n += $NF } END { print n + 0 }'; }
 
-background demo "$STATE/bin/demo" 2 5
+background demo "$STATE/bin/demo" 2 3
 service demo "$STATE/bin/demo"
 stoker_cli service set demo --label version=v7 --label team=web --collector "http://127.0.0.1:$hook" >/dev/null
 

@@ -128,16 +128,16 @@ check nginx_listens_on_the_loopback_alone equal "$(on_host ss -Hlnt | awk '{ pri
 
 # --- the host --------------------------------------------------------------------
 install -m 755 "$B/targets/demo" "$STATE/demo"
-background demo "$STATE/demo" 2 10
+background demo "$STATE/demo" 2 3
 if groups=$(container_groups); then
   container_make "$groups" "web-$$" shop/web "$(<"$STATE/pid/demo")"
 fi
 cli service add demo --exe "$STATE/demo" >/dev/null
-capture() { cli run demo --seconds 2s --wait; }
+capture() { cli run demo --seconds 2s --rate 499 --wait; }
 check a_program_of_the_host_is_captured says server::handle capture
 if [ -n "$groups" ]; then
   check files_of_runtimes_of_the_host_name_its_containers says server::handle \
-    cli run --container "web-$$" --seconds 2s --wait
+    cli run --container "web-$$" --seconds 2s --rate 499 --wait
 fi
 # Warnings are this machine's: its clock, say, is not synchronized.
 doctor_is_content() {

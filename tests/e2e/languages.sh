@@ -20,10 +20,13 @@ target() { # name, command...: $pid, of a process that is ready
   [ "$line" = ready ] || { echo "$line"; cat "$tmp/$name.says"; return 1; }
 }
 
-# Takes as many samples as claims need, however little of a CPU the target gets.
+# Takes as many samples as claims need, however little of a CPU the target gets,
+# and leaves it stopped: claims are judged on the CPU that it would take.
 capture() { # name: $tmp/NAME.txt and .folded
+  kill -CONT ${pid//,/ }
   begin "$1" "$pid" 0 --rate 1499
   wait_for 60 enough "$1"
+  kill -STOP ${pid//,/ }
   end_capture "$1" 2>/dev/null # unless the target ended
   await_captures
   captured "$1" && figures "$1"
@@ -38,8 +41,12 @@ figures() { # name
     "$tmp/$1.txt" >>"${RUNTIMES:-/dev/null}"
 }
 
+end() { # pid: it may be stopped
+  kill "$1"
+  kill -CONT "$1"
+}
 done_with() { # the target at hand
-  kill "$pid"
+  end "$pid"
   wait "$pid" 2>/dev/null
   rm -f "/tmp/perf-$pid.map"
 }
@@ -107,7 +114,7 @@ python() { # name, command...
   shift
   target "$name" "$@" "$targets/shares.py" 120
   check "$name.is_captured" capture "$name"
-  kill "$pid"
+  end "$pid"
   check "$name.functions_have_true_shares" share "$name" share_60 60 "$all"
   check "$name.small_functions_have_true_shares" share "$name" share_10 10 "$all"
   check "$name.functions_call_one_another" \
@@ -380,7 +387,7 @@ php() { # name, command...
   shift
   target "$name" "$@" "$targets/shares.php" 300
   check "$name.is_captured" capture "$name"
-  kill "$pid"
+  end "$pid"
   check "$name.stacks_are_whole" complete "$name"
   check "$name.functions_call_one_another" \
     under "$name" 'zend_execute;{main};Shop.work;Shop.Cart::share_60;Shop.spin[; ]' 50
@@ -429,7 +436,7 @@ P
     under php_fpm 'php_execute_script[^;]*;([^;]*;)*{main};Page::render;busy[; ]' 50
   check php_fpm.next_to_nothing_is_missed next_to_nothing php_fpm
   kill "$client" && wait "$client" 2>/dev/null
-  kill "$master" && wait "$master" 2>/dev/null
+  end "$master" && wait "$master" 2>/dev/null
 }
 
 here=$B/packages/bookworm-php
@@ -482,7 +489,7 @@ perls() { # name, command...
   shift
   target "$name" "$@" "$targets/shares.pl" 300
   check "$name.is_captured" capture "$name"
-  kill "$pid"
+  end "$pid"
   check "$name.stacks_are_whole" almost_whole "$name"
   check "$name.subs_call_one_another" \
     under "$name" 'perl_run;\(main\);main::work;Shop::Cart::share_60;Shop::spin[; ]' 20

@@ -285,7 +285,7 @@ api DELETE $P/continuous/shell -o /dev/null
 kill "$(<"$tmp/child")"
 
 # --- while a capture runs -----------------------------------------------------------
-instance() { "$STATE/bin/shares" 300 3 >/dev/null & echo $! >"$tmp/changing.pid"; }
+instance() { "$STATE/bin/shares" 300 3 20 >/dev/null & echo $! >"$tmp/changing.pid"; }
 instance
 by_pid changing "$(<"$tmp/changing.pid")"
 id=$(start changing 10 cpu $rate)

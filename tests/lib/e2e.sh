@@ -45,7 +45,7 @@ e2e_stop() {
   ! grep -h 'refused the system call' "$STATE"/log/*.log ||
     echo 'not ok sandboxes_allow_what_is_needed: see the line above'
   local pid
-  for pid in $(jobs -p); do kill -KILL "$pid" 2>/dev/null; done
+  for pid in $(jobs -p); do kill -KILL "$pid" && wait "$pid"; done 2>/dev/null
   pkill -KILL -f "^$STATE/" # those that a claim has started
   [ -z "${KEEP-}" ] || { echo "# kept: $STATE"; return; }
   rm -rf "$STATE"
@@ -79,10 +79,11 @@ start() { # service, seconds, type (cpu), samples a second
 # Stops a program of background(), which is seen, between its captures: one that
 # computes all the time takes a CPU from other tests.
 rest() { kill -STOP "$(<"$STATE/pid/$1")"; } # name
+awake() { kill -CONT "$(<"$STATE/pid/$1")"; } # name
 # Captures a service whose program of that name rests, and prints the id.
 wake() { # as start(); the service is called as the program
   local id
-  kill -CONT "$(<"$STATE/pid/$1")"
+  awake "$1"
   id=$(start "$@") && finished "$id" >/dev/null
   rest "$1"
   echo "$id"

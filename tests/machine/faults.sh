@@ -11,7 +11,7 @@ if [ "$(id -u)" -ne 0 ]; then
   exit 0
 fi
 GO=1.19
-tests/lib/go build $GO "$B/go/bin/machine-pages" tests/targets/go/pages 2>"$B/go.why" || {
+CGO_ENABLED=1 tests/lib/go build $GO "$B/go/bin/machine-pages" tests/targets/go/pages 2>"$B/go.why" || {
   echo "skip machine/faults: no Go $GO: $(tail -n 1 "$B/go.why")"
   exit 0
 }
@@ -23,12 +23,12 @@ package_installed
 in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 1s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf
   install -D /usr/share/stoker/worker-network.conf /etc/systemd/system/stoker-worker.service.d/network.conf
   systemctl daemon-reload && systemctl restart stoker-worker'
-# These are a little busy until the end: other tests run beside them.
+# These run until the end: other tests have the CPU.
 for name in burn work; do
-  service_unit $name '/usr/local/bin/shares 600 1 10'
+  service_unit $name '/usr/local/bin/shares 600 1 2'
   known $name --unit $name.service
 done
-service_unit pages '/usr/local/bin/machine-pages /run/pages/address' $'Nice=10\nRuntimeDirectory=pages'
+service_unit pages '/usr/local/bin/machine-pages /run/pages/address calm' RuntimeDirectory=pages
 wait_for 20 in_machine test -s /run/pages/address
 known pages --unit pages.service --pprof-url "http://localhost:$(in_machine sed 's/.*://' /run/pages/address)" --source endpoint
 cli continuous on work --types cpu,goroutine >/dev/null
@@ -132,7 +132,7 @@ in_machine sh -c 'rm /etc/systemd/system/stoker-worker.service.d/watchdog.conf; 
 wait_for 30 healthy
 
 # --- the worker is stopped in a capture -----------------------------------------
-id=$(begin burn --seconds 60 2>/dev/null)
+id=$(begin burn --seconds 60 --rate 499 2>/dev/null)
 wait_for 30 json '.progress > 0.02' get "$profiling/$id"
 in_machine systemctl restart stoker-worker
 check a_capture_is_kept_as_far_as_it_was_when_the_worker_is_stopped \

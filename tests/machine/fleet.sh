@@ -52,7 +52,7 @@ answers() { in_machine curl -fsS -o /dev/null --cacert /etc/stoker/centre.pem ht
 check a_centre_answers_by_https within 20 answers
 
 # --- the host, as the manual has it ------------------------------------------------
-service_unit burn '/usr/local/bin/shares 900 1 20'
+service_unit burn '/usr/local/bin/shares 900 1 4'
 in_machine sh -c 'printf "\n[scope.default]\nunits = burn.service\n" >>/etc/stoker/stoker.conf
   sed -i "s|^#ca_file = .*|ca_file = /etc/stoker/centre.pem|" /etc/stoker/stoker.conf'
 join() {
@@ -73,7 +73,7 @@ centre service add burn --unit burn.service >/dev/null
 centre continuous on burn >/dev/null
 sees() { centre service show burn --processes | grep -q shares; }
 check a_service_of_the_centre_is_seen_on_the_host within 60 sees
-taken() { centre --json run burn --seconds 2 --wait | jq -e '.status == "completed" and any(.topFunctions[]; .funcName == "share_half")'; }
+taken() { centre --json run burn --seconds 2 --rate 499 --wait | jq -e '.status == "completed" and any(.topFunctions[]; .funcName == "share_half")'; }
 check a_capture_is_taken_on_the_host taken
 range() {
   in_machine sh -c 'curl -sS -H "Authorization: Bearer $(cat /root/centre.key)" "http://127.0.0.1:8089$1"' sh \

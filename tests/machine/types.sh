@@ -25,10 +25,10 @@ check windows_of_this_machine_are_short equal "$(cli config continuous.window)" 
 
 # These are a little busy, at low priority, since other tests run beside them.
 service_of() { service_unit "$1" "$2" $'Nice=10\n'"${3-}"; } # name, command, a setting
-service_of burn "/usr/local/bin/shares 600 2 30"
-service_of waiting "/bin/sh -c 'sleep infinity | /usr/local/bin/threads 24'"
+service_of burn "/usr/local/bin/shares 600 1 10"
+service_of waiting "/bin/sh -c 'sleep infinity | /usr/local/bin/threads 24 still'"
 service_of gowork "/usr/local/bin/machine-gowork 1 600"
-service_of godemo "/usr/local/bin/machine-demo -busy 20 -clients 8"
+service_of godemo "/usr/local/bin/machine-demo -busy 5 -clients 8"
 service_of gocounts "/bin/sh -c 'while echo allocate 20; echo block 20; echo contend 20; do :; done | \
 /usr/local/bin/machine-counts block mutex'" StandardOutput=null
 service_of keeping "/usr/local/bin/keeping /dev/null" \
@@ -39,9 +39,9 @@ done
 check the_service_waiting_is_seen known waiting --exe /usr/local/bin/threads
 check the_service_gocounts_is_seen known gocounts \
   --exe /usr/local/bin/machine-counts --kind go
-cli continuous on burn --types cpu >/dev/null
+cli continuous on burn --types cpu --rate 99 >/dev/null
 cli continuous on waiting --types goroutine >/dev/null
-cli continuous on godemo --types cpu,goroutine >/dev/null
+cli continuous on godemo --types cpu,goroutine --rate 99 >/dev/null
 cli continuous on gocounts --types memory,alloc,block,mutex >/dev/null
 
 # Captures all at the same time, as a team would.
@@ -69,7 +69,7 @@ burn.cpu share_three_tenths 30 12 and_three_tenths_in_the_next
 gowork.cpu main.heavy 60 12 cpu_of_go_spends_six_tenths_in_one_function
 gowork.cpu main.middle 30 12 and_three_tenths_in_the_next_of_go
 keeping.memory keep_most 59 8 memory_of_c_is_what_its_functions_keep
-waiting.goroutine begin 92 1 threads_of_c_stand_below_their_first_function
+waiting.goroutine begin 96 1 threads_of_c_stand_below_their_first_function
 waiting.goroutine wait_cond 12 1 and_one_of_eight_waits_for_a_condition
 godemo.goroutine main.serve 35 10 goroutines_of_go_stand_where_they_serve
 gocounts.memory main.keepLarge 50 25 memory_is_what_the_program_keeps

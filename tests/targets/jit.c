@@ -2,9 +2,10 @@
  * Runs code that is in no file, and names it for profilers in
  * /tmp/perf-PID.map, as a JIT compiler does.
  *
- * 	jit SECONDS
+ * 	jit SECONDS [BUSY_PERCENT]
  *
- * Prints "ready" at the start; the map is removed at the end.
+ * Prints "ready" at the start; the map is removed at the end. A program that is
+ * less busy leaves the CPU to others in between.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ int
 main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
+	int busy = argc > 2 ? atoi(argv[2]) : 100;
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 	                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	void (*run)(void);
@@ -44,8 +46,15 @@ main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	memcpy(&run, &page, sizeof(run));
-	while (time(NULL) < end)
-		run();
+	while (time(NULL) < end) {
+		clock_t began = clock();
+
+		for (int i = 0; i < 20; i++)
+			run();
+		if (busy < 100)
+			usleep((unsigned)(clock() - began) *
+			       (unsigned)(100 - busy) / (unsigned)busy);
+	}
 	unlink(path);
 	return 0;
 }

@@ -25,7 +25,8 @@
 static pid_t
 start(char *program, pid_t wanted)
 {
-	char seconds[] = "600", *words[] = {program, seconds, NULL};
+	char seconds[] = "600", threads[] = "1", percent[] = "20";
+	char *words[] = {program, seconds, threads, percent, NULL};
 	struct clone_args how = {.exit_signal = SIGCHLD,
 	                         .set_tid = wanted ? (uintptr_t)&wanted : 0,
 	                         .set_tid_size = wanted != 0};

@@ -1,4 +1,4 @@
-/* The application as people use it. */
+/* The application as people use it. DEMO is the pid of the service demo. */
 import { BASE, complaintsOf, cookiesOf, inside, judged, KEY, run, same, signIn,
   visit } from './browser.mjs';
 
@@ -531,6 +531,8 @@ const tests = {
     same(await sides(), before.reverse());
     await page.goBack();
     await page.waitForURL(BASE + comparison);
+    /* No test after this one takes a capture. */
+    process.kill(Number(process.env.DEMO), 'SIGSTOP');
   },
   async a_range_is_compared_with_the_one_before_it() {
     const page = await inside('/ui/s/demo?from=now-15m');

@@ -9,4 +9,4 @@ service demo "$STATE/bin/demo" || {
   exit 0
 }
 stoker_cli service set demo --allow sourceCode >/dev/null
-ui tests/ui/app.mjs
+DEMO=$(<"$STATE/pid/demo") ui tests/ui/app.mjs

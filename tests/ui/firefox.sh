@@ -14,6 +14,7 @@ service demo "$STATE/bin/demo" && capture=$(start demo 3 cpu 499) && threads=$(s
   echo "not ok firefox: nothing could be captured"
   exit 0
 }
+rest demo
 until=$(date +%s)
 awk 'BEGIN { for (i = 0; i < 60000; i++) printf "main;step_%d;leaf_%d 1\n", i % 300, i }' |
   api POST "/ingest?name=large&from=$((until - 60))&until=$until&sampleRate=100&format=folded" \

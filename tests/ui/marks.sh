@@ -52,4 +52,5 @@ for minute in {0..19}; do
     exit 0
   }
 done
+rest demo
 SINCE=$((began - 60))000 ID=$id STEPS=${steps}000 ui tests/ui/marks.mjs

@@ -238,13 +238,13 @@ TEST(stacks_on_the_cpu_are_whole_and_named)
 		SKIP(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		begin(&c, rows[i].command, "ready");
-	capture(&c, "--seconds 2 --rate 400");
+	capture(&c, "--seconds 1 --rate 500");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		assert_share(&c, rows[i].innermost, rows[i].stack, 90, 100);
 	ck_assert_double_eq(quality(&c, "processes"), ARRAY_LEN(rows));
-	ck_assert_double_eq(quality(&c, "askedRate"), 400);
-	ck_assert_double_ge(quality(&c, "runRate"), 390);
-	ck_assert_double_ge(quality(&c, "durationMs"), 1900);
+	ck_assert_double_eq(quality(&c, "askedRate"), 500);
+	ck_assert_double_ge(quality(&c, "runRate"), 490);
+	ck_assert_double_ge(quality(&c, "durationMs"), 950);
 	ck_assert_double_eq(quality(&c, "samplesKept"), samples(&c, ""));
 	ck_assert_double_ge(quality(&c, "stacksComplete"),
 	                    0.9 * quality(&c, "samplesKept"));
@@ -317,7 +317,7 @@ TEST(processes_of_unusual_forms_have_their_functions)
 		SKIP(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		begin(&c, rows[i].command, "ready");
-	capture(&c, "--seconds 2 --rate 400");
+	capture(&c, "--seconds 1 --rate 500");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		ck_assert_msg(samples(&c, rows[i].stack) > 0, "%s",
 		              rows[i].stack);
@@ -365,7 +365,7 @@ assert_forms(const struct form *rows, size_t n, const char *gone)
 		return;
 	snprintf(command, sizeof(command), "cd %s && rm -rf %s", c.dir, gone);
 	ck_assert_int_eq(system(command), 0);
-	capture(&c, "--seconds 2 --rate 400");
+	capture(&c, "--seconds 1 --rate 500");
 	for (size_t i = 0; i < n; i++)
 		ck_assert_msg(!runs[i] || samples(&c, rows[i].stack) > 0, "%s",
 		              rows[i].stack);
@@ -613,7 +613,7 @@ TEST(an_interpreter_with_another_name_is_known)
 	}
 	if (!c.n)
 		SKIP("no interpreter here");
-	capture(&c, "--seconds 2 --rate 400");
+	capture(&c, "--seconds 1 --rate 500");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		ck_assert_msg(!runs[i] || samples(&c, rows[i].stack) > 0, "%s",
 		              rows[i].interpreter);

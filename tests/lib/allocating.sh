@@ -17,15 +17,17 @@ measure() { # name
   wait_for 10 [ -s "$tmp/$1.truth" ]
 }
 # Captures programs at the same time, within the time that each measures, and
-# ends them.
+# ends them. Memory is captured for longer, since each of its first samples stands
+# for 64 KiB.
 capture() { # type, names
-  local type=$1 name
+  local type=$1 name lasts=5
+  [ "$type" != memory ] || lasts=15
   local -A began
   shift
   for name; do
     measure "$name"
     began[$name]=${EPOCHREALTIME/./}
-    begin "$name" "${pids[$name]}" 0 --type "$type" --seconds 5
+    begin "$name" "${pids[$name]}" 0 --type "$type" --seconds $lasts
   done
   await_captures
   for name; do

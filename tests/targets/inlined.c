@@ -3,7 +3,7 @@
  *
  *	inlined SECONDS [THREADS [BUSY_PERCENT]]
  *
- * Prints "ready" at the start. The arguments are those of shares, though there is
+ * Prints "ready" at the start. The arguments are those of shares, but there is
  * one thread.
  */
 #include <stdint.h>

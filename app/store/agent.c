@@ -15,7 +15,7 @@
 
 /* A host may have thousands of processes: after so many rows, other writers get
  * a chance, for which they try some times a millisecond. */
-#define PART_ROWS     500
+#define PART_ROWS     100
 #define PART_PAUSE_NS NS_PER_MS
 
 static const struct row_field job_fields[] = {

@@ -373,7 +373,7 @@ TEST(a_process_that_is_told_again_keeps_the_time_at_which_it_was_seen)
 }
 END
 
-#define MANY 1200
+#define MANY 300
 
 TEST(a_host_of_many_processes_lets_other_writers_in)
 {
@@ -388,15 +388,15 @@ TEST(a_host_of_many_processes_lets_other_writers_in)
 		p[i].ordinal = i;
 	}
 	/* a statement of the second part fails: the first one stays */
-	db_fail_after(t.s.db, MANY / 2);
+	db_fail_after(t.s.db, 150);
 	ck_assert_int_eq(agent_processes_put(&t.s, HOST, TEST_TENANT, &now,
 	                                     &(struct process_tree_list){0}),
 	                 -EIO);
 	test_sql(&t, "SELECT COUNT(*) FROM process", rows, sizeof(rows));
-	ck_assert_str_eq(rows, "500");
+	ck_assert_str_eq(rows, "100");
 	put_again(&t, &now);
 	test_sql(&t, "SELECT COUNT(*) FROM process", rows, sizeof(rows));
-	ck_assert_str_eq(rows, "1200");
+	ck_assert_str_eq(rows, "300");
 	free(p);
 }
 END

@@ -122,8 +122,10 @@ take_memory(const struct reader *r, const uint64_t *record, struct go_bucket *b)
 
 	b->published_allocs = record[0] + now[0];
 	b->published_frees = record[1] + now[1];
-	for (size_t i = 0; i < CYCLES; i++)
+	for (size_t i = 0; i < CYCLES; i++) {
 		b->allocs += record[i * r->cycle_words];
+		b->frees += record[i * r->cycle_words + 1];
+	}
 }
 
 static void
@@ -228,8 +230,8 @@ is_unpublished(const struct go_buckets *b)
 	return true;
 }
 
-/* Counts everything before the first collection, when nothing is published and
- * nothing freed. */
+/* Counts everything while nothing is published: before the first collection,
+ * when nothing is freed, or after the first since the profile was turned on. */
 static void
 publish(struct go_buckets *b)
 {
@@ -237,8 +239,10 @@ publish(struct go_buckets *b)
 
 	if (!is_unpublished(b))
 		return;
-	for (uint32_t i = 0; i < b->addrs.n; i++)
+	for (uint32_t i = 0; i < b->addrs.n; i++) {
 		rows[i].published_allocs = rows[i].allocs;
+		rows[i].published_frees = rows[i].frees;
+	}
 }
 
 static void

@@ -16,7 +16,7 @@ struct go_bucket {
 	uint64_t size; /* bytes of each object */
 	uint32_t stack0, nstack;
 	/* For the list of memory; published: as of the last collection. */
-	uint64_t published_allocs, published_frees, allocs;
+	uint64_t published_allocs, published_frees, allocs, frees;
 	/* For the other lists. */
 	double count;
 	int64_t cycles;

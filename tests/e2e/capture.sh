@@ -196,7 +196,7 @@ check a_tree_has_no_more_nodes_than_it_may [ "$(wc -l <"$tmp/bush.folded")" -lt 
 check stacks_beyond_the_tree_are_counted [ "$(quality bush stacksFolded)" -gt 0 ]
 check stacks_beyond_the_tree_are_shown_as_truncated \
   [ "$(samples bush '(^|;)\[truncated\]')" = "$(quality bush stacksFolded)" ]
-check a_tree_that_is_too_small_is_noted grep -q 'the call tree met its ceiling' "$tmp/bush.txt"
+check a_tree_that_is_too_small_is_noted grep -q 'the call tree reached its limit' "$tmp/bush.txt"
 check no_sample_is_missing_in_a_tree_that_is_too_small nothing_is_missing bush
 
 # --- names ------------------------------------------------------------------------

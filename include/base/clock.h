@@ -25,9 +25,9 @@ int64_t clock_wall_ms(void);
 /* The largest difference in words: "300000000 days behind". */
 #define CLOCK_OFFSET_LEN 40
 
-/* Returns by how much this host's clock is ahead of another machine's, which
- * had other_ms at some time between a question and its answer: the least that
- * it can be. Negative if it is behind. */
+/* Returns the least by which this host's clock can be ahead of another
+ * machine's, which showed other_ms at some time between a question and its
+ * answer. Negative if it is behind. */
 int64_t clock_ahead(int64_t asked_ms, int64_t other_ms, int64_t answered_ms);
 static inline bool
 clock_agrees(int64_t ahead_ms)

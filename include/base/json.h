@@ -19,12 +19,12 @@ json_cleanup(json_t **j)
 /* Appends s as a JSON string with its quotes; bytes that are not UTF-8 become
  * U+FFFD, so that hostile symbol names can't break a document. */
 void json_escape(struct buf *out, const char *s, size_t n);
-/* Appends j in compact form, or on lines of their own. */
+/* Append j in compact form, or indented. */
 MUST_CHECK int json_write(const json_t *j, struct buf *out);
 MUST_CHECK int json_write_indented(const json_t *j, struct buf *out);
 /* Makes a JSON string like json_string(), but never fails on bytes that are not
  * UTF-8. */
 json_t *json_text(const char *s);
-/* Removes the first text in a list that begins with the n bytes of prefix; none
- * if n is 0. */
+/* Removes the first text in a list that begins with the n bytes of prefix; does
+ * nothing if n is 0. */
 void json_remove_prefix(json_t *list, const char *prefix, size_t n);

@@ -8,7 +8,7 @@
 
 #define PAGES_HUGE ((size_t)2 << 20)
 
-/* Allocates n bytes, which are not set; free() them. */
+/* Allocates n uninitialized bytes; free() them. */
 void *pages_new(size_t n);
 /* Asks for huge pages for a block that malloc() or realloc() made, if it is
  * large. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROC_COMM_MAX    64   /* of a name with escapes; user threads have 16 */
+#define PROC_COMM_MAX    64   /* bytes, with escapes; user threads have 16 */
 #define PROC_UNIT_MAX    256  /* NAME_MAX and a NUL */
 #define PROC_GROUP_MAX   1024 /* bytes of the path of a control group */
 #define PROC_CMDLINE_MAX 4096 /* bytes kept of a command line */
@@ -17,7 +17,7 @@
  * bytes; false if there is none. */
 bool proc_parse_comm(const char *text, char comm[PROC_COMM_MAX]);
 /*
- * Reads the name as well, and the start time in clock ticks since boot.
+ * Reads the same name, and the start time in clock ticks since boot.
  *   Errors   -EINVAL
  *   Source   proc(5), field 22
  */

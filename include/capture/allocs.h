@@ -23,8 +23,8 @@
 /* One function of a file, or a static probe. */
 struct allocs_place {
 	uint64_t offset;   /* of the probe in the file */
-	uint64_t counter;  /* of a 16-bit number in the file, which counts who
-	                      listens to a static probe; 0: none */
+	uint64_t counter;  /* of a 16-bit number in the file that counts the
+	                      listeners of a static probe; 0: none */
 	uint8_t size;      /* number of the register with the size */
 	uint8_t count;     /* number of the register to multiply size by, */
 	uint8_t has_count; /* if there is one */
@@ -55,7 +55,7 @@ struct allocs_of {
 	uint32_t n;
 	uint32_t late;  /* 1: start a moment later, if the process still
 	                   exists */
-	uint32_t group; /* below ALLOCS_GROUPS: of the capture */
+	uint32_t group; /* of the capture; below ALLOCS_GROUPS */
 	struct allocs_place places[ALLOCS_MAX_PLACES]; /* n are sent */
 };
 #define ALLOCS_GROUPS 64
@@ -88,7 +88,7 @@ void allocs_close(struct allocs *a);
 /*
  * Watches the processes named by messages on socket, until the other end of
  * socket or of hold is closed. A message is a struct allocs_of, with a
- * descriptor if it has places. Probes are gone when this process is.
+ * descriptor if it has places. The probes last as long as this process.
  *
  * To insert or remove a probe, the kernel looks at each process of the host
  * that maps the file, while no process can fork. Doing so takes a fifth of a

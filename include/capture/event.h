@@ -97,7 +97,7 @@ MUST_CHECK int event_open_faults(uint32_t cpu, int prog_fd, int *fd);
  * Opens a BPF filter that drops samples of denied processes before they are
  * copied, and writes the others to rings, with the frames of interpreters
  * (capture/host/filter_layout.h). A sample for which a ring has no room is left
- * to perf. Where the kernel refuses that program, all are.
+ * to perf. If the kernel refuses that program, perf writes all samples.
  *
  * Setting bit n of the map denies process n. Unknown processes are not denied,
  * so that a process that lives for a few ms is never missed.

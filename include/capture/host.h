@@ -106,7 +106,7 @@ enum host_halt {
 
 #define HOST_MAX_USAGE 48 /* in one answer */
 
-/* The facts that USAGE reads of each process. */
+/* The facts that USAGE reads about each process. */
 enum host_use {
 	HOST_USE_TIME,      /* memory, CPU time, when it began, if it is
 	                       halted; */

@@ -30,8 +30,8 @@ MUST_CHECK int local_files_add(struct local_files *f, const char *path);
 
 struct local_stacks;
 
-/* Makes what unwinds the stacks of a recording; f is borrowed. Returns NULL
- * when out of memory. */
+/* Creates an unwinder for the stacks of a recording; f is borrowed. Returns
+ * NULL when out of memory. */
 struct local_stacks *local_stacks_new(struct local_files *f);
 void local_stacks_free(struct local_stacks *s);
 DEFINE_CLEANUP(struct local_stacks *, local_stacks_free)

@@ -1,6 +1,6 @@
 /*
- * Debug files for a server: what names the functions of a program, its symbols
- * and DWARF, without its code and data.
+ * Debug files for a server: the parts of a program that name its functions,
+ * which are symbols and DWARF, without its code and data.
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 #define LOCAL_DEBUG_ID 200
 
 struct local_debug {
-	char build_id[LOCAL_DEBUG_ID]; /* that bytes have */
-	char go_id[LOCAL_DEBUG_ID];    /* others of the program; "": none */
+	char build_id[LOCAL_DEBUG_ID]; /* that the file in bytes has */
+	char go_id[LOCAL_DEBUG_ID];    /* other identifiers; "": none */
 	char htlhash[LOCAL_DEBUG_ID];
 	struct buf bytes; /* an ELF file */
 };

@@ -12,8 +12,8 @@
 
 struct looks_verbs {
 	size_t size; /* of a row */
-	/* Looks at a process; the row is 0, and is given to done() after a
-	 * failure. joined: the process has joined the capture. */
+	/* Looks at a process; the row is zeroed, and is passed to done() after
+	 * a failure. joined: the process has joined the capture. */
 	int (*first)(void *arg, void *row, int32_t pid, bool joined);
 	/* Looks again, and adds the process to the profile. */
 	int (*again)(void *arg, void *row);

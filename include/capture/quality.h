@@ -28,7 +28,7 @@ enum quality_hidden {
 #include "capture/host/quality.def"
 #undef QUALITY_HIDDEN
 };
-/* Languages whose runtimes may be such that they can't be read. */
+/* Languages of which some runtimes can't be read. */
 enum quality_runtime {
 #define QUALITY_RUNTIME(of, language, how, text) QUALITY_RUNTIME_##of,
 #include "capture/host/quality.def"
@@ -68,7 +68,7 @@ void quality_conclude(struct quality *q, const char *type);
 /* Returns the number of samples of the value that the profile shows: in
  * profiles of memory in use from probes, allocations that were not released. */
 int64_t quality_samples(const struct quality *q);
-/* Notes that there is nothing in a profile of a type. */
+/* Notes that a profile of a type is empty. */
 void quality_nothing(struct quality *q, const char *type);
 /* Sets how many processes of the service were left out, with their notes. */
 void quality_left(struct quality *q, int64_t other_unit, int64_t out_of_scope,

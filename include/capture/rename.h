@@ -27,7 +27,8 @@ struct rename_source {
 	const struct symtab *kernel;  /* or else the kernel's table, addresses
 	                                counting from its first function; or
 	                                NULL */
-	struct rename_pushed *pushed; /* that elf is; NULL: not pushed */
+	struct rename_pushed *pushed; /* of the file, if elf was pushed; else
+	                                 NULL */
 };
 
 struct rename_ask {
@@ -67,7 +68,7 @@ struct rename_pushed {
 	const char *wanted;   /* build-id of the mappings that it may name */
 	const char *build_id; /* one that it must have */
 	int fd;               /* borrowed */
-	bool used, refused;   /* set: it named a frame; it has not that
+	bool used, refused;   /* results: it named a frame; it has another
 	                         build-id, or names no function */
 };
 
@@ -99,11 +100,11 @@ rename_function(const struct host *host, struct symbols_cache *symbols,
  */
 MUST_CHECK rename_function rename_profile;
 /*
- * Names what has no name in a profile from elsewhere, which is not trusted:
- * files are found by build-id only, among the host's debug files and those that
- * the processes run, if these have debug information, then those that were
- * pushed. Mappings without build-ids are named if they are those of one of the
- * processes.
+ * Names the frames without a name in a profile from elsewhere, which is not
+ * trusted. Files are found by build-id only, among the host's debug files and
+ * those that the processes run, if these have debug information, then those
+ * that were pushed. Mappings without build-ids are named if they are those of
+ * one of the processes.
  *
  *   Shape    in quality, frames and symbolized count the locations of stacks
  */

@@ -33,7 +33,7 @@ struct compared {
 	struct range ranges[2];   /* n == 0: the side is not a range */
 	enum compare_by by;
 	struct sift only;    /* labels of samples alone */
-	bool against_others; /* the base has what chosen does not have */
+	bool against_others; /* the base is all that chosen leaves out */
 	struct range chosen; /* by its host and labels; never planned */
 	int64_t end_ns;      /* monotonic; 0: no limit */
 	const int *peer;     /* a socket; NULL: none */
@@ -80,8 +80,8 @@ MUST_CHECK bool compared_ready(struct compared *x);
  */
 MUST_CHECK int compared_others(struct compared *x, const struct baseline *b);
 /*
- * Compares both sides, by totals too if no function decides the verdict, and
- * finds since when what changed costs more or less.
+ * Compares both sides, also by totals if no function decides the verdict, and
+ * finds the times from which the changed functions cost more or less.
  *   Errors   -ENOMEM
  */
 MUST_CHECK int compared_run(struct compared *x);

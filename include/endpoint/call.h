@@ -265,8 +265,8 @@ MUST_CHECK int call_expire_jobs(struct call *c);
 
 /* --- the audit log -------------------------------------------------------- */
 
-/* Counts the caller's lines of some time, of one operation, or of all if action
- * is "". */
+/* Counts the caller's lines of the last within_ms: those of one operation, or
+ * all of them if action is "". */
 MUST_CHECK int audit_lines(struct call *c, const char *action,
                            int64_t within_ms, int64_t *out);
 /* Records in the audit log that the caller did this operation to target; detail

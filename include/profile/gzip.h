@@ -8,7 +8,7 @@
 bool gzip_is(const void *p, size_t n);
 /*
  * Appends the inflated bytes of all members of p; out bounds the size. Zeros
- * behind the last one are ignored. The length in the trailer, which may be
+ * after the last one are ignored. The length in the trailer, which may be
  * false, is only used as a first guess.
  *   Errors   -EBADMSG, -E2BIG past out->max, -ENOMEM; out is poisoned
  */

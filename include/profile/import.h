@@ -73,7 +73,7 @@ struct import_ask {
 	bool deltas; /* values of pprof files may be negative, as in differences
 	              */
 	bool no_patterns; /* a pprof file with patterns of frames to drop ends
-	                     with -ENOTSUP: they are the file's, and regular
+	                     with -ENOTSUP, since the file chooses these regular
 	                     expressions */
 	bool untyped;     /* without a type, files that have none are read, too;
 	                 *type is NULL then */

@@ -8,7 +8,7 @@
  *	                                              └> merge_end()
  *
  * A packed file is PACKED_MAGIC and one gzip member, which holds varints
- * (signed numbers in zigzag encoding) and, behind the lengths of the strings,
+ * (signed numbers in zigzag encoding) and, after the lengths of the strings,
  * their text. A row follows the rows that it refers to. packed_encode.c writes
  * the file column by column.
  *
@@ -44,9 +44,9 @@ struct packed {
 void packed_done(struct packed *k);
 
 /*
- * Decodes a packed file, a counted one behind which its base lies, or a pprof
- * file, which yields no nodes. Rows that only other parts of a base have are
- * left out.
+ * Decodes a packed file, a counted file that is followed by its base, or a
+ * pprof file, which yields no nodes. Rows that only other parts of a base have
+ * are left out.
  *
  *   Units    max_bytes as in pprof_decode()
  *   Owns     *out is the caller's; packed_done() it

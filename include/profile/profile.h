@@ -90,8 +90,8 @@ struct profile {
 	struct value_type types[PROFILE_MAX_TYPES];
 	uint32_t ntypes;
 	uint32_t default_type; /* string: type that viewers show first, or 0 */
-	/* If the file of another tool names another type first, which its pprof
-	 * form keeps: that type, and the comment in which default_type is; else
+	/* If another tool's file names a different type first: that type, which
+	 * its pprof form keeps, and the comment that holds default_type; else
 	 * 0. See profile_show(). */
 	uint32_t given_type, given_note;
 	uint32_t drop_frames, keep_frames; /* strings: regular expressions */
@@ -158,7 +158,7 @@ MUST_CHECK int profile_show(struct profile *p, uint32_t type);
  * It counts if it names a type that p has. */
 bool profile_is_given_note(const char *text);
 void profile_read_given(struct profile *p);
-/* True if given_note is of default_type, which was not set to another since. */
+/* True if given_note names default_type, which has not been changed since. */
 bool profile_keeps_given(const struct profile *p);
 /* Marks a profile whose values show shares only: the true sum may be a multiple
  * of theirs. The mark is a comment, so that everything made of it has it. */
@@ -170,8 +170,8 @@ bool profile_is_rough(const struct profile *p);
 MUST_CHECK int
 profile_mark_waits(struct profile *p, int64_t ran_ms, int64_t waited_ms);
 /*
- * Returns, of the time in which threads were ready to run, the part in which
- * they ran; 1 if that is unknown.
+ * Returns the part of the time in which threads ran, of that in which they were
+ * ready to run; 1 if unknown.
  */
 double profile_ran_part(const struct profile *p);
 

@@ -1,7 +1,7 @@
 /*
- * Puts names into what is read from windows: those of frames that were stored
- * without one, and were found since (store/names.h). Frames of programs whose
- * debug file was pushed are asked for when they are first read.
+ * Adds names to what is read from windows: to frames that were stored without
+ * one, and whose names have been found since (store/names.h). Names of programs
+ * whose debug file was pushed are requested when their frames are first read.
  */
 #pragma once
 

@@ -94,7 +94,7 @@ struct range {
 		lost; /* parts that range_leave_out() removed */
 	double covered_ms;
 	uint32_t wanted; /* frames that range_merge() asked names for */
-	int64_t names; /* changes when frames get names: names_version() */
+	int64_t names;   /* changes when frames get names: names_version() */
 	struct range_excess {
 		int64_t parts, bytes, fits_ms;
 	} excess;
@@ -152,8 +152,8 @@ struct blocks *range_blocks(const struct range *r, const struct tree *t,
 struct blocks *
 range_window_blocks(struct store *s, const char *tenant, const char *id,
                     const struct tree *t, enum blocks_what what);
-/* Outlines parts before they are read; NULL: out of memory, else free() it. A
- * window of a gauge counts for as long as it stands. */
+/* Outlines parts before they are read; free() the result. NULL: out of memory.
+ * A window of a gauge counts for as long as it stands. */
 struct blocks_part *
 range_outline(const struct range_part *parts, size_t n, bool gauge);
 /* True when a client pushes the series, not a worker. */

@@ -2,7 +2,7 @@
  * Backups: copies of a store as of one moment, each in its own directory, made
  * while the API and the worker run.
  *
- *	manifest.json         names the database: this makes a backup of them
+ *	manifest.json         names the database; without it there is no backup
  *	stoker-….db           the database
  *	profiles/, segments/  the bytes that its rows name, as in a store
  *	backup.lock           locked while one of these functions uses the

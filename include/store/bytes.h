@@ -22,7 +22,8 @@
 #define BYTES_NAME_MAX 96     /* with its NUL, like the next */
 #define BYTES_STORE    8
 #define BYTES_LAST_MAX 1025 /* with its NUL: names in S3 have up to 1024 */
-/* Begins the ids of segments that lie here, not in a file of one host. */
+/* Prefix of the ids of segments that are in the database, not in a file of one
+ * host. */
 #define BYTES_SEGMENT_PREFIX "sdb-"
 
 /* n bytes from start on, of bytes with a length of whole; in the database the

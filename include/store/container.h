@@ -56,7 +56,7 @@ bool container_text_ok(const char *s, size_t n);
  * none. */
 const char *container_profile_label(const struct container_facts *f, size_t i,
                                     const char **key);
-/* True if label i is another one at each start of a container. */
+/* True if label i differs at each start of a container. */
 bool container_label_of_start(size_t i);
 
 struct container_match {

@@ -50,8 +50,8 @@ delivery_waiting(struct store *s, const char *host, int64_t *out);
 /* Removes a delivery; one that is not there is no error. */
 MUST_CHECK int
 delivery_end(struct store *s, const char *tenant, const char *source);
-/* Removes deliveries that nobody ended for max_age_ms, whatever their host, but
- * none that its session ends with; returns how many. */
+/* Removes deliveries that have been queued for max_age_ms, on any host, except
+ * those whose session ends with them; returns their number. */
 MUST_CHECK int delivery_prune(struct store *s, int64_t max_age_ms);
 
 /* --- what a worker publishes ---------------------------------------------- */

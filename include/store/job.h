@@ -85,8 +85,8 @@ job_complete(struct store *s, const char *tenant, const char *id);
 
 /*
  * Claims a job that is queued for a host with room for this many more captures:
- * the oldest of the tenant with the fewest captures there. Tenants that have
- * processes there, and no capture, find a place: up to half of them are kept.
+ * the oldest of the tenant with the fewest captures there. Up to half of the
+ * places are kept for tenants that have processes there, but no capture.
  *   Errors   -ENOENT when there is none
  */
 MUST_CHECK int job_claim(struct store *s, const char *host, int64_t lease_ms,

@@ -10,8 +10,8 @@
  * when windows are read (range/names.h), so that sums made before have them,
  * too.
  *
- * Programs that are not at fixed addresses are at others in each process;
- * modules are therefore stored as if they began at NAMES_BASE.
+ * The addresses of a program that is not at a fixed address differ between
+ * processes; its modules are therefore stored as if they began at NAMES_BASE.
  */
 #pragma once
 
@@ -68,7 +68,7 @@ MUST_CHECK int names_leave_asked(struct store *s, const char *tenant,
 /* Gets a number that changes whenever frames of the tenant get names. */
 MUST_CHECK int names_version(struct store *s, const char *tenant, int64_t *out);
 
-/* The frames of a module that have names, in order of addresses. */
+/* The frames of a module that have names, in order of address. */
 struct names {
 	struct names_frame {
 		int64_t address;

@@ -35,10 +35,10 @@ struct store {
 	char *dir;
 	const char *bytes;  /* where new ones go (bytes.h); NULL: files */
 	struct s3 *s3;      /* an object store; NULL: none (s3.h) */
-	int64_t no_runs_ns; /* how long "no blocks of hosts" is taken as known */
+	int64_t no_runs_ns; /* until then, the store is taken to have no runs */
 	int64_t until_ns;   /* of store_until() */
-	int profiles_fd;          /* directory of bytes in files */
-	int segments_fd;          /* directory of the segments */
+	int profiles_fd;    /* directory of bytes in files */
+	int segments_fd;    /* directory of the segments */
 	char host[CONF_HOST_MAX]; /* the host that has these directories */
 	bool sends;               /* its windows go to the centre of a fleet */
 	int64_t whole_ms; /* end of the last hour that window_whole() found, and */
@@ -79,8 +79,9 @@ MUST_CHECK int store_look_in(const char *dir, struct db **out, struct buf *why);
  * Call it between requests. */
 MUST_CHECK int store_refresh(struct store *s);
 
-/* Has the object store, and a database on a server, answer until a time of
- * clock_mono_ns() (db_until()); 0: as long as each may take. */
+/* Limits how long calls wait for the object store, and for a database on a
+ * server: until a time of clock_mono_ns() (db_until()). 0 removes this
+ * limit. */
 void store_until(struct store *s, int64_t until_ns);
 
 MUST_CHECK int store_begin(struct store *s);

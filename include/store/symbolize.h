@@ -1,7 +1,7 @@
 /*
  * Requests to symbolize stored profiles again. Clients make them, and debug
  * files that are pushed (store/debug_file.h). A worker that shares the store
- * serves them: that of the host which captured the profile, if it is one.
+ * serves them: if possible, that of the host which captured the profile.
  *
  * The new profile replaces the old one in the transaction that ends the work.
  * Claiming raises the attempt, which every later write names, as with jobs. A
@@ -29,7 +29,7 @@ struct symbolize {
 
 void symbolize_done(struct symbolize *y);
 /*
- * Finds the host that names a profile of a service.
+ * Finds the host whose worker names the frames of a service's profile.
  *   Shape    captured_by: the host that captured it, which is preferred; "":
  *            none
  *   Owns     *out is the caller's; free() it

@@ -80,7 +80,7 @@ void process_list_done(struct process_list *l);
  * a tenant, or all if tenant is "". */
 MUST_CHECK int
 worker_list(struct store *s, const char *tenant, struct worker_list *out);
-/* Lists those of them whose host's clock does not agree with the store's. */
+/* Lists such workers whose host's clock does not agree with the store's. */
 MUST_CHECK int
 worker_list_off(struct store *s, const char *tenant, struct worker_list *out);
 /*

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define PLACES    4096
-#define LEAVING   48   /* bytes of code behind a call of C */
+#define LEAVING   48   /* bytes of code after a call of C */
 #define MAX_WORDS 8192 /* of the stack to the next return address */
 #define CP_MASK   3    /* tag bits, which a return address lacks */
 
@@ -16,12 +16,13 @@ struct beam {
 	struct beam_modules modules;
 	uint64_t exit;    /* what a process returns to at its end */
 	uint64_t on_near; /* start of the copy of an Erlang stack */
-	/* Addresses that were met: what is there, until code may change. */
+	/* The addresses met so far, and what is there, until code may
+	 * change. */
 	struct beam_place {
 		uint64_t pc, first, place;
 		bool known, kept_fp; /* C code is called with the Erlang stack
 		                        in the frame pointer */
-		bool looked;         /* at kept_fp */
+		bool looked;         /* kept_fp is known */
 	} places[PLACES];
 };
 
@@ -107,8 +108,8 @@ place_of(struct beam *b, uint64_t pc)
 
 /* --- callers -------------------------------------------------------------- */
 
-/* True if the Erlang stack was in the frame pointer during a call of C, not in
- * the process: the code behind the call takes it back from there.
+/* True if a call of C kept the Erlang stack pointer in the frame pointer, not
+ * in the process: the code after the call restores it from there.
  *   Source   emit_leave_runtime() in jit/x86/beam_asm.hpp */
 static bool
 kept_fp(struct beam *b, const struct jit_space *space, uint64_t pc)
@@ -140,8 +141,8 @@ has(const struct unwind_piece *s, uint64_t at)
 	return at - s->start <= s->len;
 }
 
-/* Finds where the Erlang stack of a frame begins: the stack pointer leads
- * there, or was left for the scheduler's stack by a call of C. */
+/* Finds where the Erlang stack of a frame begins: at the stack pointer, unless
+ * a call of C has switched to the scheduler's stack. */
 static int
 find_stack(struct beam *b, const struct jit_space *space,
            const struct unwind_stack *stack, const struct unwind_frame *f,
@@ -183,7 +184,7 @@ step(void *runtime, const struct jit_space *space,
 			return -EFAULT;
 		if (word == b->exit)
 			return -ENODATA;
-		/* Shared code is called without the alignment of others. */
+		/* Shared code is called without the usual alignment. */
 		if ((word & CP_MASK && (i || f->index)) ||
 		    !beam_modules_find(&b->modules, space, word))
 			continue;
@@ -198,7 +199,7 @@ step(void *runtime, const struct jit_space *space,
 
 /* --- names ---------------------------------------------------------------- */
 
-/* True for code that functions share, and what is before a function. */
+/* True for code that functions share, and for what lies before a function. */
 static bool
 is_shared(const struct beam_function *f)
 {
@@ -300,7 +301,7 @@ list(const struct interp_space *space, struct interp_list *out)
 	return rc;
 }
 
-/* Threads are found by what they keep themselves. */
+/* A walk finds threads by the values that they keep themselves. */
 static int
 attach_walk(const struct interp_space *space, struct interp_threads *out)
 {

@@ -24,6 +24,6 @@ struct beam_image {
 
 /*
  * Finds the variables of a BEAM.
- *   Errors   -ENOENT it is none, -EIO, -ENOMEM
+ *   Errors   -ENOENT the image is no BEAM, -EIO, -ENOMEM
  */
 MUST_CHECK int beam_image(const struct elf_image *elf, struct beam_image *out);

@@ -49,8 +49,8 @@ by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Reads the rows of the list. Leaves one that leads back: the row met last at a
- * power of two is remembered, which a circle reaches again. */
+/* Reads the rows of the list. Stops in a list that is a circle: the row met
+ * last at a power of two is remembered, and is then met again. */
 static int
 read_rows(const struct memory *memory, uint64_t at, struct beam_modules *out)
 {
@@ -187,7 +187,7 @@ struct text {
 	size_t n;
 };
 
-/* Moves behind a row of a size and the text behind its head. */
+/* Skips a row of this size, and the text after it. */
 static bool
 take(struct text *t, size_t size, size_t text)
 {
@@ -198,8 +198,8 @@ take(struct text *t, size_t size, size_t text)
 	return true;
 }
 
-/* Goes through the lines of a function, and keeps that of an offset, or of the
- * last one before. */
+/* Goes through the lines of a function, and keeps the last one at or before an
+ * offset. */
 static bool
 find_line(struct text *t, uint32_t lines, uint32_t offset,
           struct beam_function *out)

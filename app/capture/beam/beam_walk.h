@@ -15,12 +15,12 @@
 
 #include "capture/interp/walk.h"
 
-#define BEAM_KEYS  16        /* of values that a thread keeps, */
-#define BEAM_VALUE 792       /* where they are from its thread pointer, */
+#define BEAM_KEYS  16        /* number of values that a thread keeps, */
+#define BEAM_VALUE 792       /* their offset from its thread pointer, */
 #define BEAM_KEY   16        /* and the bytes of one */
 #define BEAM_RANGE (4 << 20) /* bytes of the schedulers' data */
-/* Bytes that are copied below the top that a process notes: short calls of C do
- * not note it, and the stack may have grown since. */
+/* Bytes that are copied below the top that a process has noted: short calls of
+ * C do not note it, and the stack may have grown since. */
 #define BEAM_BELOW 960
 
 /* Offsets in the data of a scheduler, */
@@ -37,8 +37,8 @@ beam_word(const struct memory *m, uint64_t at)
 	return walk_copy(m, &word, sizeof(word), at) ? word : 0;
 }
 
-/* Looks at one value that the thread keeps. A scheduler keeps the address of
- * its data, and others in it. */
+/* Looks at one value that the thread keeps. The lowest one that lies in the
+ * schedulers' data is the address of the scheduler's. */
 WALK enum walk_step
 beam_find(const struct memory *m, const struct interp_list *list,
           uint64_t native, struct walk_at *w)
@@ -60,7 +60,7 @@ beam_find(const struct memory *m, const struct interp_list *list,
 	return WALK_ON;
 }
 
-/* Finds the stack's end, where a heap is that has the stack's top. */
+/* Finds the stack's end: that of the heap that has the stack's top. */
 WALK bool
 beam_has_stack(const struct memory *m, struct walk_at *w, uint64_t at)
 {

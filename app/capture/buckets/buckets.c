@@ -175,7 +175,8 @@ turn_on(struct buckets *b, struct looked *v)
 	return 0;
 }
 
-/* Keeps a profile turned on that another process needed, too. */
+/* Keeps a profile turned on that another of the worker's processes has turned
+ * on. */
 static void
 stay_on(struct buckets *b, struct looked *v)
 {

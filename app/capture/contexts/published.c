@@ -38,7 +38,7 @@ is_named(const char *name, size_t n)
 	return false;
 }
 
-/* Returns the name in a line, which is behind five fields, and its length.
+/* Returns the name in a line, which follows five fields, and its length.
  *   Source   proc_pid_maps(5) */
 static const char *
 name_of(const char *line, const char *end, size_t *n)

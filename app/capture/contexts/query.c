@@ -27,7 +27,7 @@ u32(const uint8_t *p)
 }
 
 /*
- * Finds the offset in mov OFFSET(%REGISTER),%rax, which is of 32 bits.
+ * Finds the 32-bit offset in mov OFFSET(%REGISTER),%rax.
  *   Source   Intel SDM volume 2, 2.1.3: ModR/M
  */
 static uint32_t

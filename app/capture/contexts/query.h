@@ -4,8 +4,8 @@
  *
  * Each process of a server has an entry in shared memory. Where the identifier
  * lies in it is read from the instructions of a function that returns it, since
- * the layout changes with versions and options of the build. The state of the
- * process has kept its distance from it.
+ * the layout changes with versions and options of the build. The distance
+ * between it and the state of the process is the same in all of them.
  *
  *   Source   PostgreSQL 14 to 18, backend_status.h: struct PgBackendStatus;
  *            backend_status.c: pgstat_get_my_query_id()
@@ -26,7 +26,7 @@ struct query_at {
 };
 
 /*
- * Looks for it in a file.
+ * Finds that place in a file.
  *   Errors   -ENOENT the file is no such server; -EIO, -ENOMEM
  */
 MUST_CHECK int query_find(const struct elf_image *e, struct query_at *out);

@@ -563,7 +563,7 @@ read_hashes(const struct elf_image *e, uint64_t vaddr, struct hashes *out)
 	return true;
 }
 
-/* False for a file without a table of hashes by which to search. */
+/* False for a file without a hash table of its symbols. */
 static bool
 find_hashes(const struct elf_image *e, struct hashes *out)
 {
@@ -600,7 +600,7 @@ hash_of(const struct hashes *t, const char *name)
 	return h;
 }
 
-/* False if no symbol has the hash, which most tables say in one word. */
+/* False if no symbol has the hash, which one word of most tables shows. */
 static bool
 may_have(const struct elf_image *e, const struct hashes *t, uint32_t hash)
 {
@@ -774,7 +774,7 @@ find_dynamic(const struct elf_image *e, struct elf_section *symbols,
 	return 0;
 }
 
-/* Adds sections of the dynamic symbols, which segments describe, too. */
+/* Adds sections for the dynamic symbols, which segments describe, too. */
 static int
 add_dynamic_sections(struct elf_image *e)
 {

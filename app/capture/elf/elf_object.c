@@ -35,7 +35,7 @@ name_of(const struct elf_image *e, const struct elf_section *s)
 	return at < e->strtab_size ? e->strtab + at : "";
 }
 
-/* True for a section that is read by its addresses, or for them. */
+/* True for a section that describes code by its address. */
 static bool
 is_described(const struct elf_image *e, const struct elf_section *s)
 {
@@ -63,7 +63,7 @@ add_segment(struct elf_image *e, const struct elf_section *s, uint64_t offset)
 	return 0;
 }
 
-/* Adds the code of a section behind the file. */
+/* Adds the code of a section after the file. */
 static int
 add_code(struct elf_image *e, const struct elf_section *s,
          elf_object_read *read, void *arg)
@@ -124,8 +124,8 @@ place_symbols(struct elf_image *e, const struct elf_section *table)
 	}
 }
 
-/* Returns the bytes of a place with an address or a distance; 0: other kinds,
- * which code has. */
+/* Returns the size of a place with an address or a distance; 0 for other kinds
+ * of relocation, which only code has. */
 static size_t
 size_of_place(uint16_t machine, uint64_t type, bool *distance)
 {
@@ -181,7 +181,7 @@ fill_in_all(struct elf_image *e, const struct elf_section *relas,
 	return n;
 }
 
-/* Turns what counts from the start of a section into addresses. */
+/* Turns offsets from the start of a section into addresses. */
 static void
 place(struct elf_image *e)
 {

@@ -58,8 +58,8 @@ mean_now(const struct emit_slot *s)
 	return s->mean >> 32 || doubled > 31 || mean >> 32 ? UINT32_MAX : mean;
 }
 
-/* Counts a call, and samples it by the bytes that it stands for: its size, but
- * for one that the process has sampled. */
+/* Counts a call, and samples it by the bytes that it stands for: its size, or
+ * more if the process samples its calls itself. */
 static __always_inline void
 take(void *ctx, struct emit_slot *s, struct emit_calls *count, uint64_t size,
      uint64_t weight)

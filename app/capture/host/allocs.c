@@ -114,8 +114,8 @@ allocs_open(struct allocs *out)
 /* Cost of inserting and removing probes, which interrupts the process and makes
  * it fault in pages of its code again. */
 #define SWITCH_NS (100 * NS_PER_US)
-/* Earlier watched time loses this much weight each time a process is watched
- * again, since its behaviour may have changed. */
+/* The weight of earlier watched time is multiplied by this each time a process
+ * is watched again, since its behaviour may have changed. */
 #define FADE 0.75
 /* The largest number of calls of a burst fades by this factor at each one. */
 #define FADE_MOST 0.95
@@ -328,7 +328,7 @@ ends_of(int tasks, int32_t tid)
 	return number ? atoll(number) : 0;
 }
 
-/* Opens three files per thread, so this is done only where it decides. */
+/* Opens three files per thread, so this is done only where it matters. */
 static struct awake
 count_awake(int32_t pid)
 {

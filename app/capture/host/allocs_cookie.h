@@ -1,9 +1,9 @@
 /*
  * The cookie of a probe: one number that the kernel passes to the BPF program
- * at the probe. It holds the slot of the process, and the registers, as
- * instructions number them, with: the size, its factor, the memory to replace,
- * and the address to which the new address is written. A static probe has the
- * number of its arguments in place of registers.
+ * at the probe. It holds the slot of the process, and the numbers, as in
+ * instructions, of the registers with the size, its factor, the memory to
+ * replace, and the address to which the new address is written. A static probe
+ * has the number of its arguments in place of registers.
  */
 #pragma once
 

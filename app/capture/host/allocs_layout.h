@@ -22,5 +22,6 @@ struct allocs_sampled {
 	struct allocs_argument bytes, weight; /* unless it releases */
 };
 
-/* Probes of a process that have a value of the programs' map: slot by slot. */
+/* Limit of static probes of a process. Each has a value of the programs' map;
+ * those of one slot follow each other. */
 #define ALLOCS_MOST_STATIC 16

@@ -44,7 +44,7 @@ enum emit_file {
 #define EMIT_NAME  40    /* bytes of a file's name, with a NUL */
 
 /* An event that was kept, as part of its sample. If the thread has an
- * interpreter or a context, a struct interp_stack follows, cut behind them. */
+ * interpreter or a context, a struct interp_stack follows, cut after them. */
 struct emit_event {
 	uint64_t size;    /* ns, or bytes of memory */
 	uint64_t mean;    /* of the class, when the event was kept */

@@ -18,7 +18,7 @@ const char terms[] SEC("license") = "Dual MIT/GPL";
 const volatile uint32_t nbits; /* processes with a bit */
 const volatile uint32_t data;  /* bytes of a ring, a power of two */
 
-/* --- what is read of the kernel's structures ------------------------------ */
+/* --- the kernel's structures ---------------------------------------------- */
 #define OF_KERNEL __attribute__((preserve_access_index))
 
 struct mm_struct {
@@ -126,7 +126,7 @@ put_regs(const void *regs, uint64_t *to, struct user *out)
 /*
  * Returns how many bytes of the stack above sp may be in use. A thread's stack
  * ends where its thread pointer points, since C libraries put that block on top
- * of it, and the first thread's stack where the program found it. A stack with
+ * of it, and the first thread's stack where the program found it. A stack in
  * another place ends before such an address or is not near one, so nothing is
  * cut off.
  */
@@ -170,8 +170,8 @@ copy_user(struct stack *to, uint64_t from, uint64_t bytes)
 	return n & ~7ull;
 }
 
-/* Writes what was taken of the thread's interpreter, and of its context;
- * returns the bytes. */
+/* Writes the copies from the thread's interpreter and its context; returns the
+ * bytes. */
 static __always_inline uint64_t
 put_facts(struct interp_stack *to)
 {

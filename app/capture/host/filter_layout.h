@@ -1,6 +1,6 @@
 /*
  * The ring in which the filter in the kernel writes samples of one CPU. It is
- * laid out as perf's: records of perf's form, behind a page with the positions
+ * laid out as perf's: records of perf's form, after a page with the positions
  * of writer and reader.
  *
  * A sample has as much of the stack as is in use, up to a bound, whereas perf
@@ -28,7 +28,7 @@ struct filter_sample {
 	uint64_t time_ns;
 	uint32_t cpu, reserved;
 	uint64_t nchain;
-	uint64_t chain[FILTER_MAX_CHAIN]; /* cut behind the last; then: */
+	uint64_t chain[FILTER_MAX_CHAIN]; /* cut after the last; then: */
 };
 
 /* Most bytes of a stack, and of the rest of a record: the above, registers, two
@@ -44,7 +44,7 @@ struct filter_ring {
 	uint8_t rest[FILTER_PAGE -
 	             offsetof(struct perf_event_mmap_page, data_head) - 16];
 	/* A power of two, and FILTER_ROOM: a record that begins before the end
-	 * goes on behind it, and the next one begins at the start. */
+	 * continues past it, and the next one begins at the start. */
 	uint8_t data[];
 };
 _Static_assert(offsetof(struct filter_ring, tail) ==

@@ -220,7 +220,8 @@ find_slot(struct interp_slot *room)
 #define STEPS        16 /* for each call of some_frames() */
 #define CONTEXT_HEAD 28 /* bytes of a context before its attributes */
 
-/* A function for each language: its stack is that of one, not of all. */
+/* A function for each language, so that a call needs the stack of one of them,
+ * not of all. */
 #define LANGUAGE(id, name)                                              \
 	__noinline int step_of_##name(const struct interp_slot *slot,   \
 	                              struct walk_at *w,                \
@@ -378,7 +379,7 @@ context_length(uint64_t address)
 	return CONTEXT_HEAD + (uint64_t)head.size;
 }
 
-/* Writes the context of the current thread behind its frames. */
+/* Writes the context of the current thread after its frames. */
 __noinline int
 take_context(const struct context_at *at, struct interp_stack *to)
 {
@@ -402,9 +403,10 @@ take_context(const struct context_at *at, struct interp_stack *to)
 	return 0;
 }
 
-/* --- what is taken of a thread -------------------------------------------- */
+/* --- what is copied from a thread ----------------------------------------- */
 
-/* The parts of the current thread that can be recorded; NULL: it lacks one. */
+/* The parts of the current thread that can be recorded; NULL: it has no such
+ * part. */
 struct thread_facts {
 	const struct interp_slot *slot;
 	const struct context_at *at;

@@ -1,6 +1,6 @@
 /*
- * The memory that the BPF programs which follow allocations until their release
- * share with the reader of samples.
+ * The memory that the reader of samples shares with the BPF programs that
+ * follow allocations until their release.
  *
  * A sampled allocation has a row while it is in use. The row of an address is
  * one of INUSE_WAYS in its set, which is found by a hash. Each sample contains

@@ -38,7 +38,8 @@ struct memory_pages {
 struct memory_spare {
 	struct memory_file files[MEMORY_MAX_SPARE];
 	size_t n;
-	/* The caller's, {0} at first. NULL: each read is of its own moment. */
+	/* The caller's, {0} at first. NULL: no page is kept, so each read shows
+	 * another moment. */
 	struct memory_pages *pages;
 };
 
@@ -55,7 +56,7 @@ struct memory_piece {
 	const uint8_t *p;
 };
 
-/* Read a number at an offset of bytes that have it. */
+/* Read a number at an offset of bytes, which must hold all of it. */
 static inline uint64_t
 memory_u64(const uint8_t *p, size_t at)
 {

@@ -297,7 +297,8 @@ slot_for(struct probe_watch *w, const struct probe_watcher *by, uint32_t group)
 	return found;
 }
 
-/* A group that begins has had as much as the one that had least. */
+/* A group that begins counts as having had as much as the group that had
+ * least. */
 static void
 begin_group(struct probe_watch *w, uint32_t group)
 {

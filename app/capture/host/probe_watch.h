@@ -54,8 +54,8 @@ struct probe_watch {
 	unsigned ncpus;
 	struct emit_calls *percpu; /* room for one value of each CPU */
 	struct probe_target targets[EMIT_SLOTS];
-	/* Of inserting and removing probes: CPU time left for it, when that was
-	 * computed, and what each group took. */
+	/* For inserting and removing probes: the CPU time that is left, when it
+	 * was computed, and what each group took. */
 	int64_t links_ns, links_at_ns, links_of_ns[ALLOCS_GROUPS];
 };
 

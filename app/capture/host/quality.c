@@ -347,7 +347,7 @@ put_breaks(const struct quality *q, struct buf *out)
 	json_close(out, ']');
 }
 
-/* Appends a name of at most n bytes, which may have any values. */
+/* Appends a name of at most n bytes, each of which may have any value. */
 static void
 add_name(struct buf *out, const char *name, size_t n)
 {
@@ -490,8 +490,8 @@ quality_json(const struct quality *q, const struct finding *findings,
 	json_close(out, '}');
 }
 
-/* Removes a note by what it says first: other releases advise in other
- * words. */
+/* Removes a note by the beginning of its text: other releases word the advice
+ * differently. */
 static void
 remove_note(json_t *list, unsigned note)
 {

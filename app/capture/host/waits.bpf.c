@@ -34,7 +34,7 @@ const volatile int32_t futex;  /* the number of futex(2) */
 const volatile uint8_t class_of[CALLS];
 const volatile bool has_file[CALLS]; /* its first argument is a descriptor */
 
-/* --- what is read of the kernel's structures ------------------------------ */
+/* --- the kernel's structures ---------------------------------------------- */
 #define OF_KERNEL __attribute__((preserve_access_index))
 
 struct qstr {
@@ -275,8 +275,8 @@ struct mutex {
 #define TYPE_RECURSIVE 1
 
 /* True for memory that begins like a held lock of glibc. Locks of musl and of
- * Rust, and small ones of glibc, do not record their holder: anything may lie
- * behind their word. */
+ * Rust, and small ones of glibc, do not record their holder: anything may
+ * follow their word. */
 static bool
 is_held(const struct mutex *m)
 {

@@ -126,7 +126,7 @@ MUST_CHECK int hotspot_keep_name(const struct jit_space *space,
 interp_line hotspot_line;
 
 /* Decodes a number of HotSpot's compressed streams; false: it does not end
- * before n. *at moves behind it. */
+ * before n. *at is moved past it. */
 bool hotspot_number(const uint8_t *p, size_t n, bool offset, size_t *at,
                     uint32_t *out);
 

@@ -226,7 +226,7 @@ add(struct hotspot *h, struct hotspot_blob *b)
 	return 0;
 }
 
-/* Limits the parts of a blob to a length; false: they can't be true. */
+/* Limits the parts of a blob to a length; false if they can't be right. */
 static bool
 set_length(uint64_t start, uint64_t end, uint32_t *out)
 {

@@ -1,6 +1,6 @@
 /*
- * Functions of Java's frames. For compiled code a table has the methods that
- * were inlined at each address from which the method may be left.
+ * Functions of Java's frames. For compiled code, a table lists the methods that
+ * were inlined at each address at which the method may be left.
  *
  *   Source   OpenJDK src/hotspot/share/code/pcDesc.hpp, scopeDesc.cpp,
  *            debugInfoRec.cpp

@@ -196,7 +196,7 @@ step_compiled(struct hotspot *h, const struct jit_space *space,
 			s = (struct shape){.ra = b->frame - 8,
 			                   .fp = (int64_t)b->frame - 16};
 	}
-	/* Compiled code is called by other code of the cache only. */
+	/* Only other code of the cache calls compiled code. */
 	if (unwind_word(stack, f->sp + s.ra, &caller) &&
 	    !hotspot_is_code(h, caller))
 		return f->interrupted ? step_stub(h, stack, f) : -EBADMSG;

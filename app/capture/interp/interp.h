@@ -27,15 +27,16 @@
  * NAME_walk.h, with NAME_step(m, slot, w, to), which looks at one of a thread's
  *     frames, the innermost first, sets *to, and moves w->at to the next. It is
  *     compiled for the kernel's verifier, too: walk.h says what it may use, and
- *     what it returns. A frame's mark is INTERP_ENTRY where its run ends. Frames
- *     that C code stands for, such as those of methods written in C, are marked
- *     INTERP_NO_CODE: they are not shown, since their native frames are. Behind
- *     a thread's frames it may set those who await a task: interp_arrange().
- *     slot->layout chooses among layouts of versions; slot->hop leads over one
- *     more pointer. It also has NAME_find(m, list, native, w), which looks at
- *     one thread in the list of its process: the kernel runs it for threads
- *     that have no slot yet. If the interpreter keeps a thread's frames in the
- *     thread's own storage, it begins at w->self.
+ *     what it returns. A frame's mark is INTERP_ENTRY where its run ends.
+ *     Frames that C code stands for, such as those of methods written in C, are
+ *     marked INTERP_NO_CODE: they are not shown, since their native frames are.
+ *     After a thread's frames it may add those that await a task:
+ *     interp_arrange(). slot->layout chooses among layouts of versions;
+ *     slot->hop leads over one more pointer. It also has NAME_find(m, list,
+ *     native, w), which looks at one thread in the list of its process: the
+ *     kernel runs it for threads that have no slot yet. If the interpreter
+ *     keeps a thread's frames in the thread's own storage, it begins at
+ *     w->self.
  *
  * NAME_language, a struct language. In the order in which they are called:
  *

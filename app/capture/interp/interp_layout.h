@@ -1,5 +1,5 @@
 /*
- * What is read of a thread in the kernel with each sample: frames of its
+ * What is read from a thread in the kernel with each sample: frames of its
  * interpreter (interp.h), and the context that it publishes (capture/contexts).
  *
  * The reader of the samples describes threads in slots.
@@ -19,7 +19,7 @@
 #define INTERP_OFFSETS    6
 #define INTERP_MAX_FRAMES 160 /* innermost frames of a stack */
 #define INTERP_CONTEXT    640 /* bytes that are read of a thread's context */
-#define INTERP_HERE       UINT64_MAX /* as a hop: the head is no pointer's */
+#define INTERP_HERE       UINT64_MAX /* as a hop: head is the frame itself */
 
 enum language_id {
 #define LANGUAGE(id, name) LANGUAGE_##id,

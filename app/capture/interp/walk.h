@@ -80,8 +80,8 @@ enum walk_step {
 
 #define WALK_MAX_FIND 64 /* steps along the threads of a process */
 
-/* Finds a thread by its number, and by what else is known of it, w->self; sets
- * out->head. The rest of *w is zero. */
+/* Finds a thread by its number, and by what else is known about it, w->self;
+ * sets out->head. The rest of *w is zero. */
 WALK bool
 walk_find_self(enum walk_step (*step)(const struct memory *m,
                                       const struct interp_list *list,
@@ -127,8 +127,8 @@ walk_some(enum walk_step (*step)(const struct memory *m,
           const struct memory *m, const struct interp_slot *slot,
           struct walk_at *w, struct interp_stack *to, uint32_t steps)
 {
-	/* Read again at each turn: the verifier does not follow all values that
-	 * it may have. */
+	/* Read again in each turn, since the verifier does not track all values
+	 * that it may have. */
 	volatile uint32_t *n = &to->n;
 
 	for (uint32_t i = 0; i < steps; i++) {

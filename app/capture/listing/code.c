@@ -8,11 +8,11 @@
 #include <string.h>
 
 #define MAX_CODE    ((size_t)64 << 10) /* bytes of one function */
-#define LONG_CODE   4096 /* of a longer one only parts are listed: */
-#define NEAR_BYTES  192  /* what is this near to an address with cost */
+#define LONG_CODE   4096 /* longer functions are listed in parts: */
+#define NEAR_BYTES  192  /* only what is this near to an address with cost */
 #define MAX_INLINED PROFILE_MAX_LINES
 
-/* An address with cost of its own. */
+/* An address with a cost. */
 struct hit {
 	struct place at;
 	uint64_t start; /* of its function */

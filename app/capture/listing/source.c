@@ -102,7 +102,7 @@ ask_for(struct sources *s, const char *path, uint32_t pid, int *fd,
 }
 
 /* Reads a file through the process that had the last one, else through others.
- * Returns how that went. */
+ * Returns the outcome. */
 static enum listing_state
 read_source(struct sources *s, const char *path, struct buf *out,
             uint32_t *changed_s)
@@ -147,7 +147,8 @@ has_line(const struct buf *text, uint32_t number)
 /*
  * Reads a file with a relative path: that of a script is relative to the
  * working directory of its process, that of a program to where it was built,
- * which may be where it lies. A file that is too short is another one.
+ * which may be where it lies. A file that is too short is not the one that was
+ * built.
  */
 static enum listing_state
 read_relative(struct sources *s, const char *path, const char *module,

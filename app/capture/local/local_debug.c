@@ -53,7 +53,7 @@ begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* Debug information that names no function, file or line. */
+/* True for debug information that names no function, file or line. */
 static bool
 is_other_debug(const char *name)
 {

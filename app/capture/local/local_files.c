@@ -251,7 +251,8 @@ open_by_other_id(const struct local_files *f, const char *id)
 	return elf;
 }
 
-/* Among the files that were added: by the build-id, else by the name. */
+/* Finds a file among those that were added, by its build-id, or else by its
+ * name. */
 static struct elf_image *
 open_added(const struct local_files *f, const char *path, const char *build_id)
 {

@@ -74,8 +74,8 @@ luajit_position(const struct luajit_proto *p, uint64_t next)
  * Reads the name, file and lines of a prototype, and keeps them.
  *
  *   Shape    caller and next: the prototype that called it, and the address
- *            behind the call; NULL: not known. *named: 0 if another caller
- *            might give it a name
+ *            after the call; NULL: not known. *named: 0 if another caller might
+ *            give it a name
  *   Errors   -ESTALE it is gone, those of memory_copy() and
  *            interp_function_keep()
  */
@@ -84,7 +84,7 @@ luajit_function(const struct memory *m, struct interp_codes *c,
                 const struct luajit_proto *p, const struct luajit_proto *caller,
                 uint64_t next, uint32_t *named, uint32_t *out);
 /* A function that runs: its prototype's address, and that of the instruction
- * behind the one that runs. */
+ * after the one that runs. */
 struct luajit_call {
 	uint64_t proto, next;
 };

@@ -24,7 +24,8 @@ struct luajit {
 	const struct luajit_image *image;
 	uint64_t own[2];
 	struct luajit_traces states[STATES];
-	/* Addresses that are of a state, or were not when they were checked. */
+	/* Addresses that were checked, and whether they are those of a
+	 * state. */
 	struct known {
 		uint64_t at, checked_ns;
 		bool is;
@@ -167,9 +168,10 @@ may_be_frame(const struct unwind_stack *stack, uint64_t at, uint64_t *state)
 }
 
 /*
- * Finds the interpreter's frame, which is at or, while the interpreter calls
- * its own code or has left a trace, above the stack pointer. Only above it must
- * the state exist: by the time a sample is read, it may be gone.
+ * Finds the interpreter's frame. It is at the stack pointer or, while the
+ * interpreter calls its own code or has left a trace, above it. The state must
+ * exist only for a frame above it: by the time a sample is read, the state may
+ * be gone.
  */
 static bool
 find_frame(struct luajit *l, const struct jit_space *space,

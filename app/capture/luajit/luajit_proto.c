@@ -139,8 +139,8 @@ uleb(const uint8_t **p, const uint8_t *end)
 	return v;
 }
 
-/* Appends the name of the local variable in a slot, at an instruction. Names of
- * a byte are those that the compiler gives. */
+/* Appends the name of the local variable in a slot, at an instruction. A name
+ * of one byte stands for a variable that the compiler made. */
 static bool
 put_local(const struct memory *m, const struct luajit_proto *p, uint32_t at,
           uint32_t slot, struct buf *out)
@@ -303,7 +303,7 @@ width_of(const struct luajit_proto *p)
 }
 
 /* Appends a table of the lines of instructions: the bytes of a row, and then,
- * for each instruction but the first, how many lines it is behind the first
+ * for each instruction but the first, how many lines it is after the first
  * line. */
 static int
 put_lines(const struct memory *m, const struct luajit_proto *p, struct buf *out)

@@ -23,7 +23,7 @@ by_start(const void *a, const void *b)
 }
 
 /* Offsets in a trace. Builds differ in where the address of the code is: FROM_
- * and TO_ are distances before and behind it, which all builds have. */
+ * and TO_ are distances before and after it, which all builds have. */
 enum {
 	NSNAP = 10,
 	FROM_IR = 56,
@@ -207,7 +207,7 @@ read_constant(const struct memory *m, const struct luajit_trace *t,
 	               : -ESTALE;
 }
 
-/* Reads where the caller of a frame goes on; 0 if that is not in Lua. */
+/* Reads the address to which a frame returns; 0 if its caller is not in Lua. */
 static int
 read_caller(const struct memory *m, const struct luajit_trace *t,
             const uint32_t *map, size_t i, uint64_t *out)
@@ -229,8 +229,8 @@ read_caller(const struct memory *m, const struct luajit_trace *t,
 	return 0;
 }
 
-/* Returns a map's entries; NULL if they are not in it. Where the function that
- * runs goes on follows them, in two words. */
+/* Returns a map's entries; NULL if they are not in it. Two words follow them:
+ * the address at which the function that runs continues. */
 static const uint32_t *
 entries_of(const struct luajit_trace *t, const struct luajit_snap *snap)
 {

@@ -1,5 +1,5 @@
 /*
- * The frames of Lua, on a stack that each coroutine has for itself. While the
+ * The frames of Lua. Each coroutine has a separate stack of them. While the
  * interpreter runs bytecode, only registers show where the innermost frame is;
  * in a compiled trace, and in C code, memory does.
  *
@@ -19,7 +19,7 @@
 /* In a list and a slot: layout is how many words before the dispatch table the
  * address of the current state is; own[0] is the address of the code that
  * interprets, own[1] its length and, in the upper half, how many bytes the
- * dispatch table is behind the start of the global state. */
+ * dispatch table is after the start of the global state. */
 #define LUAJIT_VMSTATE 184 /* bytes before the current state's address */
 
 /* Words of a state that are read, from its global state's address on. */

@@ -149,8 +149,8 @@ kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 
 /* --- programs and libraries ----------------------------------------------- */
 
-/* The root of a container has the host's uid 0 unless it has a namespace of
- * users, but its own file system. Other users may mount many of them. */
+/* Root in a container has the host's uid 0, unless the container has a user
+ * namespace, but a separate file system. Other users may mount many of them. */
 static struct namer_user
 key_of(int fd)
 {

@@ -40,8 +40,8 @@ struct namer {
 		int64_t ns, files_ns;
 	} users[NAMER_USERS];
 	size_t nusers;
-	/* The same of their programs and debug files, and the most for all but
-	 * what root installed. */
+	/* Likewise for their programs and debug files; and the limit for all
+	 * files but those that root installed. */
 	int64_t files_ns, files_max_ns;
 	struct namer_module {
 		bool known; /* the fields below are as complete as possible */

@@ -61,7 +61,7 @@ recognise(const struct elf_image *elf, struct interp_image *out)
 
 /* --- threads -------------------------------------------------------------- */
 
-/* In glibc's struct pthread: values of the first keys, each behind a word. */
+/* In glibc's struct pthread: values of the first keys, each after a word. */
 #define FIRST_VALUE 784
 #define VALUE       16
 #define FIRST_KEYS  32

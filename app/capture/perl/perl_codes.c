@@ -1,6 +1,6 @@
 /*
- * Reads subs, all new ones of a stack together: each step reads what the step
- * before has found the address of.
+ * Reads subs, all new ones of a stack together: each step reads at the
+ * addresses that the step before has found.
  *
  *   Source   Perl 5.32 to 5.42, sv.h: struct sv; gv.h: struct xpvgv; cv.h: struct
  *            xpvcv; hv.h: struct hek, struct xpvhv_aux; op.h: struct op; cop.h
@@ -131,7 +131,7 @@ text_at(uint64_t addr)
 	return (struct memory_piece){.addr = addr, .len = addr ? MAX_TEXT : 0};
 }
 
-/* Has the next step read somewhere; where there is nothing, the row is gone. */
+/* Has the next step read at an address; if there is none, the row is gone. */
 static void
 follow(struct reading *row, struct memory_piece *p, uint64_t addr, uint32_t len)
 {
@@ -358,8 +358,8 @@ put_name(const struct memory_piece *p, struct buf *out)
 	return 0;
 }
 
-/* Each string that is evaluated is a file with a number of its own. Before the
- * name of a file's glob is that name's head, and two letters.
+/* Each string that is evaluated is a file with a different number. The name of
+ * a file's glob follows the name's head and two letters.
  *   Source   gv.c: gv_fetchfile_flags() */
 static void
 put_file(const struct reader *r, const struct memory_piece *p, struct buf *out)
@@ -377,7 +377,7 @@ put_file(const struct reader *r, const struct memory_piece *p, struct buf *out)
 		interp_put_text(p->p + head, n, out);
 }
 
-/* All subs without a name have the same one: where it is follows, as in
+/* All subs without a name share one; their place follows it, as in
  * Devel::NYTProf. */
 static void
 put_place(const struct reader *r, const struct reading *row,
@@ -441,7 +441,8 @@ keep(struct reader *r, size_t i)
 					  ->function);
 }
 
-/* Keeps what was read of a sub; if it is gone by now, what was read earlier. */
+/* Keeps the data read about a sub; if it is gone by now, what was read
+ * earlier. */
 static int
 keep_or_leave(struct reader *r, size_t i)
 {

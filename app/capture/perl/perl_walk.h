@@ -1,8 +1,8 @@
 /*
- * The frames of Perl: contexts, of which a sub has one, and a block, a loop and
- * an eval, too. They are arrays, one for each call from C that has a stack of
- * its own, and their innermost is the last. A context holds where the code
- * around it was.
+ * The frames of Perl: contexts. Each sub has one, and so do blocks, loops and
+ * evals. They are in arrays, one for each call from C that has a separate
+ * stack; the last context of an array is the innermost. A context holds where
+ * the code around it was.
  *
  *   Source   Perl 5.32 to 5.42, cop.h: struct stackinfo, struct block, struct
  *            cop; cv.h: struct xpvcv; intrpvar.h
@@ -15,7 +15,7 @@
  * The layout of a slot is the offset in an interpreter of its statement,
  * PL_curcop. Without threads there is no interpreter but variables: the
  * statement is the head, and the layout has this bit and how many words
- * PL_curstackinfo is behind it, less than 0 if it is before it.
+ * PL_curstackinfo is after it, less than 0 if it is before it.
  */
 #define PERL_VARIABLES  0x8000
 #define PERL_MOST_WORDS 0x4000
@@ -80,7 +80,8 @@ enum perl_kind {
  * process's first thread. */
 enum { PERL_KEY, PERL_FIRST };
 
-/* True if the address of an interpreter is there: its stack is known twice. */
+/* True if this is the address of an interpreter's address: two of the
+ * interpreter's members lead to its stack. */
 WALK bool
 perl_is_there(const struct memory *m, uint64_t at, uint16_t layout)
 {
@@ -131,8 +132,8 @@ perl_enter(const struct memory *m, struct walk_at *w)
 	return WALK_ON;
 }
 
-/* Sets a frame by the statement at hand: code and instr, which holds a kind,
- * are the address of its file's name where they have none. */
+/* Sets a frame by the statement at hand. If code is 0, or instr holds only a
+ * kind, the address of the statement's file name is put there. */
 WALK enum walk_step
 perl_keep(const struct memory *m, const struct walk_at *w, uint64_t code,
           uint64_t instr, uint64_t mark, struct interp_frame *to)

@@ -1,6 +1,6 @@
 /*
- * Reads functions, all new ones of a stack together: each step reads what the
- * step before has found the address of.
+ * Reads functions, all new ones of a stack together: each step reads at the
+ * addresses that the step before has found.
  *
  *   Source   PHP 7.4 to 8.5, Zend/zend_compile.h: struct _zend_op_array,
  *            struct _zend_internal_function; zend.h: struct
@@ -208,7 +208,7 @@ keep(struct reader *r, size_t i)
 	return interp_function_keep(r->codes, &texts, f, &code->function);
 }
 
-/* Keeps what was read of a function; if it is gone by now, what was read
+/* Keeps the data read about a function; if it is gone by now, what was read
  * earlier. */
 static int
 keep_or_leave(struct reader *r, size_t i)

@@ -60,7 +60,7 @@ php_find(const struct memory *m, const struct interp_list *list,
  * identity takes the place of its address, which takes that of the instruction;
  * the instruction's line is in the upper half of the mark. A function that is
  * written in C has a frame, but no call of the interpreter. The layout is the
- * offset of the file's name in a function; its first line is behind it.
+ * offset of the file's name in a function; its first line follows it.
  */
 WALK enum walk_step
 php_step(const struct memory *m, const struct interp_slot *slot,

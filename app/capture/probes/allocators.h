@@ -19,7 +19,7 @@ struct allocator {
 		uint64_t start, end;
 	} functions[ALLOCS_MAX_PLACES];
 	/* Names of functions without such a place, as many as there is room
-	 * for; and one of them releases memory. */
+	 * for; and whether one of them releases memory. */
 	char unwatched[ALLOCATOR_NAMES];
 	bool unreleased;
 	/* Bits of enum quality_hidden: allocators that call none of these; and

@@ -23,5 +23,6 @@ bool process_code_look(struct process *proc);
  * adds a table by which instructions are followed there. */
 void process_code_copy(struct process *proc, uint64_t addr,
                        struct unwind_mapping *out);
-/* Forgets what was learnt of a process, which may run another program now. */
+/* Forgets what was learnt about a process, which may run another program
+ * now. */
 void process_forget_code(struct process *proc);

@@ -180,8 +180,9 @@ hidden_in(const struct process *proc, const struct map *row,
 	               : a->hidden;
 }
 
-/* Looks for what a process maps to allocate. When it has loaded its sampler
- * late, the allocators that were watched before are let go. */
+/* Looks for the allocators and the sampler that a process maps. If it has
+ * loaded its sampler late, the allocators that were watched before are
+ * released. */
 static void
 look_for_sampler(struct process *proc, const struct sampler *s,
                  enum sampler_kind kind)

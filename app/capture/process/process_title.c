@@ -11,7 +11,7 @@
 #define KERNEL_THREADS "[kernel threads]"
 #define ENDED          "[ended]"
 
-/* Asks what people call the process. */
+/* Asks the opener for the process's title. */
 static bool
 ask(const struct process *proc, struct host_reply *reply)
 {

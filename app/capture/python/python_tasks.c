@@ -23,7 +23,7 @@ static const uint32_t modules_of[] = {
 };
 
 enum { DICT_KEYS = 32, MODULE_DICT = 16, GENERAL = 0 };
-enum { MAIN = 8 }; /* the main interpreter, behind the newest */
+enum { MAIN = 8 }; /* the main interpreter, after the newest */
 
 struct entries {
 	uint64_t at, n;

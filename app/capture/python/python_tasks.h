@@ -48,7 +48,7 @@ static const struct python_task_of {
 	[12] = {136, 0, 24, 72}, [13] = {120, 0, 24, 72},
 	[14] = {128, 96, 0, 0},
 };
-/* Bits of the word behind awaiter. */
+/* Bits of the word after awaiter. */
 enum { PYTHON_IS_TASK = 32, PYTHON_IS_SET = 40 };
 /* Offsets in a future. */
 enum { PYTHON_LOOP = 16, PYTHON_CALLBACK = 24, PYTHON_MORE_CALLBACKS = 40 };

@@ -150,8 +150,8 @@ read_thread(const struct memory *m, const struct interp_list *l, uint64_t at,
 	               : 0;
 }
 
-/* Leaves a list that leads back to a thread of it: the thread met last at a
- * power of two is remembered, which a circle reaches again. */
+/* Stops in a list that is a circle: the thread met last at a power of two is
+ * remembered, and is then met again. */
 static int
 list_threads(const struct memory *m, const struct interp_list *l, uint64_t at,
              struct interp_threads *t)

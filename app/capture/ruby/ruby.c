@@ -42,8 +42,8 @@ version_at(const struct elf_image *elf, uint64_t vaddr)
 
 /*
  * From 3.3 on the library does not export its virtual machine and the function
- * that interprets. A function that it exports begins by loading the former, and
- * one ends by jumping to the latter.
+ * that interprets. One function that it exports begins by loading the former,
+ * and another one ends by jumping to the latter.
  *
  *   Source   vm.c: ruby_vm_at_exit(), rb_iseq_eval(); Intel SDM volume 2: MOV
  *            r64, r/m64 by RIP; JMP rel32
@@ -150,8 +150,8 @@ recognise(const struct elf_image *elf, struct interp_image *out)
 
 /* --- threads -------------------------------------------------------------- */
 
-/* A list leads back to its head. One that leads back to another thread is left
- * there: the thread met last at a power of two is remembered. */
+/* The list is a circle through its head. A list that circles back to another
+ * thread is left: the thread met last at a power of two is remembered. */
 static int
 list_threads(const struct memory *m, const struct interp_list *l, uint64_t head,
              struct interp_threads *t)

@@ -1,6 +1,6 @@
 /*
  * Reads instruction sequences, all new ones of a stack together: each step
- * reads what the step before has found the address of.
+ * reads at the addresses that the step before has found.
  *
  *   Source   Ruby 2.7.4, 3.1.2 and 3.3.8, vm_core.h: struct rb_iseq_struct, struct
  *            rb_iseq_constant_body, rb_iseq_location_t; iseq.h: struct
@@ -40,7 +40,7 @@ enum {
 	BODY_FIRST_LINE = 11, /* a Fixnum up to 3.1, then in its lower half */
 	BODY_WORDS = 19
 };
-/* Words behind that with the table of lines. */
+/* Words after that with the table of lines. */
 enum { NENTRIES = 2 /* in its lower half */, INDEX_TABLE = 3 };
 
 const struct ruby_version_row ruby_versions[RUBY_VERSIONS] = {
@@ -185,8 +185,8 @@ read_parts(struct reader *r)
 	                   &r->batch);
 }
 
-/* Reads the first elements of arrays that are in the place of paths: a path and
- * where it leads. */
+/* Reads the first elements of arrays that stand in the place of paths: a path
+ * and its target. */
 static int
 read_paths(struct reader *r)
 {
@@ -213,8 +213,8 @@ read_paths(struct reader *r)
 	return rc;
 }
 
-/* Puts the text of a string object in the object's place, read where it is not
- * in the object. */
+/* Puts the text of a string object in the object's place; reads it if it lies
+ * elsewhere. */
 static int
 read_texts(struct reader *r, unsigned which)
 {
@@ -261,8 +261,8 @@ struct line {
 	uint32_t at, line;
 };
 
-/* Returns which entry a position belongs to, counted from 1: how many entries
- * begin up to it. */
+/* Returns the number, from 1, of the entry to which a position belongs: how
+ * many entries begin at or before it. */
 static uint32_t
 entry_of(const struct memory_piece *index, uint32_t at)
 {
@@ -393,7 +393,7 @@ ruby_read(struct interp_codes *c, const struct interp_space *space,
 
 /* --- places --------------------------------------------------------------- */
 
-/* A frame's pc is behind the instruction that runs, or at the first. */
+/* A frame's pc is past the instruction that runs, or at the first. */
 int
 ruby_place(const struct interp_code *code, const struct interp_frame *f,
            uint64_t *out)

@@ -1,6 +1,6 @@
 /*
- * The frames of a Ruby thread: control frames, an array of its fiber that grows
- * downwards, so the innermost has the lowest address.
+ * The frames of a Ruby thread: its fiber's array of control frames. The array
+ * grows downwards, so the innermost frame has the lowest address.
  *
  *   Source   Ruby 2.7.4, 3.1.2 and 3.3.8, vm_core.h: rb_thread_t,
  *            rb_execution_context_t, rb_control_frame_t, enum
@@ -48,7 +48,7 @@ ruby_number(const struct memory *m, const struct interp_list *list,
 }
 
 /* Looks at a thread, the newest of a ractor first, or at a ractor. Lists are
- * circles of a head and its members; the second word of each leads to the one
+ * circles of a head and its members, each of whose second word leads to the one
  * before. */
 WALK enum walk_step
 ruby_find(const struct memory *m, const struct interp_list *list,

@@ -70,7 +70,7 @@ skip(struct bytes *b, size_t n, const uint8_t **at)
 	return true;
 }
 
-/* Takes the text that fills the rest; NULL when it does not end there. */
+/* Takes the text that fills the rest, up to its NUL; NULL if it has none. */
 static const char *
 text(const struct bytes *b)
 {

@@ -20,7 +20,7 @@ struct ring {
 	struct perf_event_mmap_page *page;
 	const uint8_t *data;
 	size_t size;       /* bytes, a power of two */
-	size_t behind;     /* bytes that a record may go on behind the end */
+	size_t behind;     /* bytes by which a record may extend past the end */
 	uint64_t head;     /* as of the last ring_look */
 	uint64_t tail;     /* next record */
 	uint64_t bad;      /* number of times that the contents made no sense */
@@ -35,7 +35,7 @@ struct ring {
  */
 MUST_CHECK int ring_open(int fd, size_t size, struct ring *out);
 /* Begins to read a ring that the caller has mapped: its control page, and its
- * data, with room behind. Records that it already contains are skipped. */
+ * data, with room after them. Records that it already contains are skipped. */
 void ring_borrow(void *page, void *data, size_t size, size_t behind,
                  struct ring *out);
 void ring_close(struct ring *r);

@@ -1,8 +1,9 @@
 /*
  * A sampler takes samples of the whole host at one rate: a ring per CPU, read
- * as one stream in order of time. Or its samples are events of followed
- * processes, chosen by BPF programs; the mean size by which these choose is
- * adapted, so that there are some hundred samples a second of each class.
+ * as one stream in order of time. A sampler of events takes them from BPF
+ * programs, which choose events of followed processes; the mean size by which
+ * the programs choose is adapted, so that there are some hundred samples a
+ * second of each class.
  *
  * Processes that no capture follows are denied in the kernel, before a sample
  * is copied; every process is sampled until it is denied. Without the filter,
@@ -135,15 +136,15 @@ bool sampler_has_interp(const struct sampler *s);
  * can't be followed. */
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /*
- * Adds a process that an interpreter runs: the frames of its new threads, and
- * of those of its children, come without their being added. It takes the place
- * of a process with a like number, unless it is forked: then its parent's list
- * serves.
+ * Adds a process that an interpreter runs: its new threads, and those of its
+ * children, need not be added for their frames to come. It takes the place of a
+ * process whose number leads to the same slot, unless it was forked: then its
+ * parent's list serves.
  */
 void sampler_interp_list(struct sampler *s, const struct interp_list *list,
                          bool forked);
-/* Adds a process whose threads publish contexts, in the place of one with a
- * like number; false if contexts can't arrive. */
+/* Adds a process whose threads publish contexts, in place of one whose number
+ * leads to the same slot; false if contexts can't arrive. */
 bool sampler_context(struct sampler *s, const struct context_at *at);
 /* Removes a process that ended or runs another program. */
 void sampler_interp_gone(struct sampler *s, uint32_t pid);

@@ -43,7 +43,7 @@ interp_of(const struct sampler *s)
 	return p && p->table ? p : NULL;
 }
 
-/* True for the head of a stack whose rest has room. */
+/* True for the head of a stack whose rest fits into the room. */
 static bool
 is_valid(const struct interp_stack *s)
 {

@@ -130,7 +130,7 @@ void interp_map(struct sampler_interp *p, int fd);
 void interp_unmap(struct sampler_interp *p);
 /* Stops following all threads. */
 void interp_forget(struct sampler_interp *p);
-/* Finds what a program took of an interpreter with a sample; valid until the
- * next call; NULL: nothing. */
+/* Finds what a program copied from an interpreter with a sample; valid until
+ * the next call; NULL: nothing. */
 const struct interp_stack *
 interp_of_sample(struct sampler *s, const struct record *r);

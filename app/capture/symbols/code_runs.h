@@ -4,9 +4,9 @@
  * begin on; a function ends where they return, jump or trap and no branch has
  * led further, and the next one begins after the padding.
  *
- * A function with several ends may be taken for several, and functions that
- * jump into each other for one; but an address always gets the same result,
- * whichever instruction of a loop was sampled.
+ * A function with several ends may be taken for several functions, and
+ * functions that jump into each other for one; but an address always gets the
+ * same result, whichever instruction of a loop was sampled.
  */
 #pragma once
 

@@ -185,7 +185,8 @@ by_path(const struct host *host, int32_t pid, const struct elf_image *elf,
 	return TAKE(e);
 }
 
-/* Writes the path that a file has by its build-id; "" when it has none. */
+/* Writes the path at which a file with this build-id lies; "" if it has
+ * none. */
 static void
 path_of_id(const uint8_t *id, uint32_t size, struct buf *out)
 {

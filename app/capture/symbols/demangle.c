@@ -19,8 +19,8 @@ struct sink {
 
 /*
  * Leaves libiberty by a jump. There is no other way to stop its printing, which
- * would go on for hours where substitutions double; it holds no lock and, for
- * C++, no heap memory while it prints.
+ * takes hours if substitutions double the text again and again; it holds no
+ * lock and, for C++, no heap memory while it prints.
  */
 static void
 take(const char *text, size_t n, void *arg)

@@ -99,7 +99,8 @@ sum(unsigned base, int64_t by)
 	                           by};
 }
 
-/* Notes that a register is loaded from by bytes above another. */
+/* Notes that a register is loaded from the word `by` bytes above another
+ * register's value. */
 static void
 load(struct code_insn *out, unsigned reg, unsigned base, int64_t by)
 {

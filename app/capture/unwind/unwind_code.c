@@ -99,8 +99,8 @@ word_at(struct where place, int64_t by)
 	return place;
 }
 
-/* Returns the place by bytes from another; at most one word in memory may be
- * followed to get there. */
+/* Returns the place at a distance from another; at most one word in memory may
+ * be followed to get there. */
 static struct where
 from(struct where place, int64_t by)
 {
@@ -299,9 +299,9 @@ go_on(struct search *s, const struct code_insn *insn)
 	return turn_back(s);
 }
 
-/* Makes the rule of a path that jumps to where a register or memory says, as a
- * call at the end of a function does: what it jumps to returns to the caller.
- * Jumps by tables look the same, but come before the frame is given up. */
+/* Makes the rule of a path that ends in a jump through a register or memory, as
+ * a call at the end of a function does: the code there returns to the caller.
+ * Jumps by tables look the same, but come before the frame is released. */
 static bool
 make_rule_of_jump(struct search *s, const struct way *jump,
                   struct unwind_rule *out)

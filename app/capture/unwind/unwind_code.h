@@ -24,8 +24,8 @@ unwind_code_rule(const struct elf_image *elf, const struct unwind_arch *arch,
 
 /*
  * Counts the bytes of stack below the return address before the instruction at
- * vaddr, in a function that begins at start; false: no way was found there, or
- * the function takes room whose size the code does not show, as alloca() does.
+ * vaddr, in a function that begins at start; false: no path was found, or the
+ * function takes room whose size the code does not show, as alloca() does.
  */
 MUST_CHECK bool
 unwind_code_pushed(const struct elf_image *elf, const struct unwind_arch *arch,

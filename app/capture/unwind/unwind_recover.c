@@ -6,8 +6,8 @@
  * The frame of other functions, such as those that call alloca(), is searched:
  * the frame pointer points to a saved frame pointer, above which is a return
  * address that follows a call. A call of this very function settles the matter.
- * Only if there is none is another call believed that may lead to it (through
- * the PLT, or a pointer), provided that the stack above can be walked to its
+ * If there is none, another call that may lead to it (through the PLT, or a
+ * pointer) is believed, provided that the stack above can be walked to its
  * root.
  *
  * An earlier call of the same function may have left words in memory that this
@@ -18,7 +18,7 @@
 
 #define REACH     (16 << 10) /* bytes searched */
 #define TRIES     32         /* return addresses tried */
-#define MAX_JUMPS 4          /* from what a call names to the function */
+#define MAX_JUMPS 4          /* from the target of a call to the function */
 
 struct search {
 	struct walk *w;
@@ -41,9 +41,9 @@ find_function(struct walk *w, const struct frame *f, uint64_t *start)
 }
 
 /*
- * True if a call of target may be one of a function: target is the function
- * itself, jumps to it, or jumps to where memory says, as a slot of a PLT does.
- *   Shape    target 0: the call itself goes where memory or a register says
+ * True if a call of target may be a call of a function: target is the function
+ * itself, or jumps to it, or jumps through memory, as a slot of a PLT does.
+ *   Shape    target 0: the call itself goes through memory or a register
  */
 static bool
 may_call(struct walk *w, uint64_t target, uint64_t function)

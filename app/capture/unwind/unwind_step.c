@@ -412,10 +412,10 @@ called_indirectly(struct walk *w, struct frame f)
 
 /*
  * Finds the caller of a function that never returns, so that the size of its
- * frame can't be derived from its code: in libcs without tables (musl), if the
- * caller is the first frame or the second, since what calls main calls exit()
- * afterwards; else if it was called through a pointer, as main and the first
- * function of a thread are.
+ * frame can't be derived from its code. In libcs without tables (musl), the
+ * caller must be the first frame or the second, since the code that calls main
+ * calls exit() afterwards; elsewhere the function must have been called through
+ * a pointer, as main and the first function of a thread are.
  */
 static int
 step_to_begin(struct walk *w, struct frame *f)

@@ -16,7 +16,8 @@
  */
 struct unwind_rule
 unwind_table_rule(struct unwind_table *t, uint64_t vaddr, bool returns);
-/* Returns the row behind unwind_table_rule(), for code whose rule is CFA_FULL.
+/* Returns the row from which unwind_table_rule() makes a rule, for code whose
+ * rule is CFA_FULL.
  *   Errors   -ENOENT nothing describes it, -EBADMSG */
 MUST_CHECK int unwind_table_row(const struct unwind_table *t, uint64_t vaddr,
                                 const struct cfi_section **section,

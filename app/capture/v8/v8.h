@@ -110,8 +110,8 @@ int v8_step(void *runtime, const struct jit_space *space,
 int v8_names(void *runtime, const struct jit_space *space, uint64_t pc,
              uint64_t detail, uint64_t *out, size_t *n);
 
-/* Finds what was inlined at an address of compiled code; NULL if it can't look
- * now. */
+/* Finds what was inlined at an address of compiled code; NULL if it may not
+ * look now. */
 const struct v8_inlined *
 v8_inlined(struct v8 *v, const struct jit_space *space, uint64_t pc);
 

@@ -23,7 +23,7 @@
 #define MAX_TYPES  16 /* types tried before giving up */
 #define MAX_TABLE  ((uint64_t)64 << 10)
 #define MAX_ROWS   65536 /* of the functions of one piece */
-#define LENGTH     8     /* of an array, behind its map, */
+#define LENGTH     8     /* of an array, after its map, */
 #define ELEMENTS   16    /* and its elements */
 #define CODE_WORDS 6     /* words in which code refers to the rest */
 #define ID_SHIFT   31    /* in a position: which inlined call, from 1 on */
@@ -162,7 +162,7 @@ is_array(const struct v8 *v, const struct jit_space *space, uint64_t object)
 }
 
 /* Finds what describes optimized code: an array, and the table of positions
- * behind it. Other code has something else there. */
+ * after it. Other code has something else there. */
 static int
 find_tables(const struct v8 *v, const struct jit_space *space, uint64_t code,
             uint64_t out[2])

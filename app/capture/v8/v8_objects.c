@@ -18,7 +18,7 @@
 #define INLINE_LOCALS 75 /* more names are in a separate table */
 #define FORM          7  /* bits of a string's type */
 #define NARROW        8
-#define DATA          8 /* behind the resource: the address of its characters */
+#define DATA          8 /* after the resource: the address of its characters */
 
 enum form { SEQUENTIAL, CONS, EXTERNAL, SLICED, THIN = 5 };
 
@@ -310,7 +310,8 @@ read_scope(const struct v8 *v, const struct jit_space *space, uint64_t object,
 	return rc;
 }
 
-/* Appends the first of the names that is a text, or the word for none. */
+/* Appends the first name that is a text, or else the word for functions without
+ * a name. */
 static void
 put_name(const struct v8 *v, const struct jit_space *space,
          const uint64_t names[2], struct buf *out)

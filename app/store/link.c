@@ -106,8 +106,8 @@ put_mac(const unsigned char *mac, char out[static SIGNATURE_MAX])
 		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p;
 }
 
-/* Writes HOUR.KEY.MAC, or the older form. A claim has one of each, so that a
- * signature which was changed in any way is wrong. */
+/* Writes HOUR.KEY.MAC, or the older form. Each claim has exactly one text in
+ * either form, so that a signature which was changed in any way is refused. */
 static int
 link_sign(const struct link_key *key, const struct link_claim *claim,
           bool is_long, char out[static SIGNATURE_MAX])

@@ -9,7 +9,7 @@ VALUES ($1, $2, 'queued', 0, 0, 0, 'queued', '', '', 0, now_ms());
 SELECT 1 FROM job WHERE host = $1 AND state = 'queued' LIMIT 1;
 
 -- It runs without a lock. The tenant with the fewest captures on the host comes
--- first; if $2 is 0, those with any wait.
+-- first; if $2 is 0, only tenants that have none there are served.
 -- name: job_next
 SELECT j.session FROM job j JOIN session s ON s.id = j.session
   LEFT JOIN (SELECT o.tenant, COUNT(*) AS n

@@ -5,10 +5,10 @@
  * 1. Bytes are on disk before the row that names them is committed (blob.h,
  *    window.h), so for every row of a copy of the database its bytes were
  *    there at the moment that the copy shows.
- * 2. A row is deleted, or marked as deleted, and that is committed, before
- *    its bytes go (blob_reap(), window_reap()), and no row comes back. Where
- *    bytes are missing, either their row was deleted as well, so that later
- *    copies of the database lack it; or the row is live, and the store is
+ * 2. A row is deleted, or marked as deleted, and this is committed, before its
+ *    bytes are dropped (blob_reap(), window_reap()), and no row comes back.
+ *    Where bytes are missing, either their row was deleted as well, so that
+ *    later copies of the database lack it; or the row is live, and the store is
  *    damaged.
  * 3. Bytes that a row names never change, and file names are not used twice.
  *    Bytes copied for one copy of the database are therefore right for any

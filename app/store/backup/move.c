@@ -36,7 +36,8 @@ static const struct {
 };
 static_assert(ARRAY_LEN(tables) <= MOVE_TABLES_MAX, "room for all tables");
 
-/* Bytes that the segment which is being written has, and where they were. */
+/* Bytes that are in the segment being written: where they were, and where they
+ * are. */
 struct moved {
 	char segment[ID_MAX];
 	int64_t start, there;
@@ -324,7 +325,8 @@ note_moved(struct moving *m, const struct window *w, int64_t there)
 	return 0;
 }
 
-/* Moves a base, unless it is there already, and has the counts refer to it. */
+/* Moves a base, unless it was moved already, and makes the counts refer to
+ * it. */
 static int
 move_base(struct moving *m, const struct window *base)
 {
@@ -347,7 +349,7 @@ move_base(struct moving *m, const struct window *base)
 	return 0;
 }
 
-/* Moves the bytes of a window, or finds them there as the base of others. */
+/* Moves the bytes of a window, unless they were moved as the base of others. */
 static int
 move_bytes(struct moving *m, const struct window *w, const struct window *base,
            struct window_ask *at)

@@ -13,8 +13,8 @@ struct cursor {
 /* Reads a cursor; "" is the first page, -EINVAL when it is ill-formed. */
 MUST_CHECK int cursor_parse(const char *text, struct cursor *out);
 /*
- * Makes the cursor of the page after item [limit - 1] if limit + 1 items were
- * read; NULL on the last page.
+ * Makes the cursor of the next page from item [limit - 1], if limit + 1 items
+ * were read; NULL on the last page.
  *   Errors   -ENOMEM
  */
 MUST_CHECK int cursor_make(int64_t ms, const char *id, char **out);

@@ -285,9 +285,9 @@ is_ours(const struct db *db, const char *text)
 }
 
 /*
- * Refuses a database in which somebody else has put what runs when Stoker's
- * statements do: triggers, views, functions. The views of a later release are
- * not known here.
+ * Refuses a database to which somebody else has added code that runs with
+ * Stoker's statements: triggers, views, functions. The views of a later release
+ * are not known here.
  */
 static int
 check_foreign(struct db *db, struct buf *why)
@@ -315,8 +315,8 @@ check_foreign(struct db *db, struct buf *why)
 	return rc;
 }
 
-/* True if the checks that follow refuse the schema, or take it for new, and
- * change nothing. */
+/* True if the checks that follow refuse the schema, or take the database for a
+ * new one, and change nothing. */
 static bool
 is_refused(const struct db *db, const struct db_schema *schema)
 {

@@ -31,8 +31,8 @@ struct db_driver {
 	int (*refresh)(struct db *db);
 
 	/* Returns 1 if a table or index is not as the first version migrations
-	 * make it, or computes what a later release does not; NULL where that
-	 * is the owner's business. On 0, takes bounds off the connection. */
+	 * make it, or computes something that no later release would. NULL: the
+	 * owner may change them. On 0, removes the limits of the connection. */
 	int (*differs)(struct db *db, int version, char *what, size_t size);
 
 	/* Runs SQL that is not in sql/query. */

@@ -372,8 +372,8 @@ close_link(struct db *db)
 	free(p);
 }
 
-/* A lost host is not waited for longer than a lock. The URL overrides the first
- * four settings, but not the encoding. */
+/* The wait for a lost host is no longer than that for a lock. The URL overrides
+ * the first four settings, but not the encoding. */
 static PGconn *
 connect_to(const char *url)
 {

@@ -68,8 +68,8 @@ same_text(const char *a, const char *b)
 	}
 }
 
-/* Returns the length of a word, text or sign; 0 at the end, and for what no
- * plain text has: other operators, comments. */
+/* Returns the length of a word, text or sign; 0 at the end, and for comments
+ * and other operators, which no plain text has. */
 static size_t
 token_len(const char *at)
 {
@@ -93,7 +93,8 @@ struct token {
 	size_t len;
 };
 
-/* Returns false if the text ends, or goes on with what no plain text has. */
+/* Returns false if the text ends, or goes on with something that no plain text
+ * has. */
 static bool
 token_next(struct token *t)
 {
@@ -129,9 +130,10 @@ opens_no_call(const struct token *last, const struct token *before)
 }
 
 /*
- * True for a table or an index that computes nothing but whether a value is in
- * a list, is another, is more or less: no function, no text joined or matched,
- * no computed column or default. The first bracket is that of the columns.
+ * True for a table or an index that computes nothing but comparisons: whether a
+ * value is in a list, equals another, or is more or less. It has no function,
+ * no joined or matched text, and no computed column or default. The first
+ * bracket is that of the columns.
  */
 static bool
 is_plain(const char *text)
@@ -170,7 +172,7 @@ first_of(const struct listing *ours, const struct listing *given)
 	return strcmp(what_of(ours), what_of(given));
 }
 
-/* True if a row that one or both lists have next may be as it is. A later
+/* True if the next row of one or both lists is allowed as it is. A later
  * release may have another index in place of one of ours. */
 static bool
 is_agreed(const struct listing *ours, const struct listing *given, int order,
@@ -212,8 +214,8 @@ close_conn(sqlite3 **conn)
 	sqlite3_close(*conn);
 }
 
-/* Makes an empty database in memory by the first migrations, which takes far
- * longer than to open one. */
+/* Makes an empty database in memory by the first migrations. This takes far
+ * longer than opening a database. */
 static int
 make(int version, sqlite3 **out)
 {

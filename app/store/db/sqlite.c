@@ -190,8 +190,8 @@ woken(struct db *db)
 	return any;
 }
 
-/* Between two moves of the WAL: six cuts of windows write the same pages, which
- * are then moved once. */
+/* Time between two moves of the WAL: windows are cut six times meanwhile, and
+ * write the same pages, which are moved once. */
 #define UPKEEP_NS        INT64_C(60000000000)
 #define SHRINK_PAGES     4096 /* per upkeep: they are written to the WAL */
 #define SHRINK_MIN_PAGES 1024
@@ -218,8 +218,9 @@ count_wal(void *arg, sqlite3 *conn, const char *name, int pages)
 	return SQLITE_OK;
 }
 
-/* The file keeps its size when the WAL begins again: what is in it is known
- * from the last commit, or was written since if the file has grown. */
+/* True if the WAL is large. Its file keeps its size when the WAL begins again,
+ * so the bytes in use are those at the last commit, or all of them if the file
+ * has grown since. */
 static bool
 is_wal_long(struct db *db)
 {
@@ -349,8 +350,8 @@ create_file(const char *path)
 	return fchmod(fd, DB_MODE) ? -errno : 0;
 }
 
-/* Lets one process at a time turn on WAL and migrate. The name may be another
- * link to a file of root's, made by a user who may write to the store. */
+/* Lets one process at a time turn on WAL and migrate. A user who may write to
+ * the store may have linked the name to a file of root. */
 int
 sqlite_lock_setup(const char *path, int *out_fd)
 {
@@ -403,9 +404,9 @@ is_slow(void *arg)
 }
 
 /*
- * Bounds what a file can make SQLite do before it has been compared: SQLite
- * reads statistics when it reads the schema, and Stoker the version; either
- * table may have computed columns.
+ * Limits what a file can make SQLite do before its schema has been compared:
+ * SQLite reads statistics with the schema, and Stoker reads the version; both
+ * tables may have computed columns.
  */
 static void
 bound(struct sqlite *db, sqlite3 *conn)

@@ -87,9 +87,9 @@ MUST_CHECK int sqlite_examine(struct db *db, db_found *found, void *arg);
 /*
  * Compares tables and indexes with those that the first version migrations
  * make: a condition or a computed column that somebody added would run whenever
- * Stoker uses the table. Those of a later release may be others, but compute
+ * Stoker uses the table. Those of a later release may differ, but compute
  * nothing.
- *   Shape    what is the kind and name of one that may not be so, or ""
+ *   Shape    what: the kind and name of one that is not allowed, or ""
  *   Errors   a result code of SQLite
  */
 MUST_CHECK int

@@ -1,9 +1,9 @@
 /*
  * The file of a queue has a slot for each process. A process fills its slot,
  * and waits for its turn; whoever has the turn commits what all slots hold. A
- * process that is killed gives up its turn and its slot to the kernel; what its
- * slot holds is committed, or was, and is not committed twice, since a window's
- * id is made before.
+ * process that is killed gives up its turn and its slot to the kernel; the
+ * windows in its slot are committed by another process, and not twice, since
+ * their ids are made before.
  */
 #include "store/window_queue.h"
 

@@ -85,7 +85,7 @@ proc_is_frozen(const char *stat, const char *wchan)
 	         !strcmp(wchan, "get_signal")));
 }
 
-/* True for a line "2:cpu,cpuacct:/path"; *path is then behind the colon. */
+/* True for a line "2:cpu,cpuacct:/path"; *path is then after the colon. */
 static bool
 is_of_cpu(const char *line, const char **path)
 {

@@ -30,7 +30,7 @@ struct importer {
 	struct finding finding;
 };
 
-/* Notes what importers lack. Returns the error of it. */
+/* Records what importers lack. Returns its error. */
 static int
 lacking(struct importer *im, enum lack lack, int err)
 {
@@ -141,8 +141,8 @@ start(struct importer *im, uint32_t child, int64_t memory, int *out)
 	return rc;
 }
 
-/* Starts the importer of small files, unless the tenant has it. That it has
- * died shows when it is spoken to. */
+/* Starts the importer of small files, unless the tenant has it. If it has died,
+ * the next message to it fails. */
 static int
 start_small(struct importer *im, const char *tenant, bool *fresh)
 {
@@ -168,7 +168,7 @@ struct talk {
 	bool gone;   /* it closed its end: it has died */
 	bool unread; /* before a reader saw the file */
 	bool parted; /* a part was given out */
-	bool ended;  /* and all was heard */
+	bool ended;  /* and everything was received */
 	struct buf *why;
 };
 
@@ -189,7 +189,7 @@ must_end(const struct talk *t)
 	return is_late(t) ?: a->go_on && a->go_on(a->arg) ? -ECANCELED : 0;
 }
 
-/* Waits until the importer can be heard, or spoken to. One that never stops
+/* Waits until the importer can be read from or written to. One that never stops
  * sending, however little, is late as well. */
 static int
 wait_for(const struct talk *t, short events)
@@ -300,7 +300,7 @@ hear_text(struct talk *t, uint64_t n, struct buf *out)
 	return rc ? rc : buf_err(out);
 }
 
-/* True for what an importer says that has not been taken over. */
+/* True for a message that an importer may send if nobody has taken it over. */
 static bool
 is_sound(const struct importer_ask *a, const struct importer_said *s)
 {
@@ -321,8 +321,8 @@ is_sound(const struct importer_ask *a, const struct importer_said *s)
 	        (s->format >= 0 && (s->type >= 0 || a->is.untyped)));
 }
 
-/* Decodes a part. It is ours to bound: an importer has no limits that this
- * process knows of. */
+/* Decodes a part. This process must limit it, since it can rely on no limit of
+ * an importer. */
 static int
 decode(const struct talk *t, const struct buf *file, struct profile **out)
 {
@@ -461,8 +461,8 @@ put_death(const struct talk *t, int status, struct buf *why)
 		buf_addf(why, "status %d", WEXITSTATUS(status));
 }
 
-/* True if a new importer lacks something, which its status names. It has read
- * nothing yet that could have it lie. */
+/* True if a new importer lacks something, which its status names. It can be
+ * believed: it has read no file yet. */
 static bool
 is_lack(int status)
 {

@@ -74,7 +74,7 @@ struct importer_ask {
 MUST_CHECK int
 importer_read(struct importer *im, const struct importer_ask *ask,
               const void *p, size_t n, uint64_t *inflated, struct buf *why);
-/* Reads a small file in a new importer: a real one, as it is a check. */
+/* Reads a small file in a new importer, as a check. */
 void importer_try(struct importer *im);
-/* Returns whether importers can be started, from when one was needed last. */
+/* Returns whether importers could be started when one was last needed. */
 const struct finding *importer_finding(const struct importer *im);

@@ -28,7 +28,7 @@ struct reading {
 	char *file;
 	uint64_t inflated; /* more than fits; 0: it fits */
 	struct buf why;
-	struct buf out; /* to say, at the end if it is little */
+	struct buf out; /* to be sent; at the end if it is little */
 };
 
 static void
@@ -73,8 +73,8 @@ hear_text(int socket, size_t n, char **out)
 	return hear(socket, text, n) ? 0 : -EPIPE;
 }
 
-/* Reads the texts and the file. A file for which there is no memory is read
- * past. */
+/* Reads the texts and the file. A file for which there is no memory is
+ * skipped. */
 static int
 hear_rest(struct reading *r)
 {
@@ -125,7 +125,7 @@ say_end(struct reading *r, int rc)
 	return buf_err(&r->out) ? -EPIPE : say(r);
 }
 
-/* Takes back a part that cannot be said. Its memory is needed to say why. */
+/* Drops a part that cannot be sent. Its memory is needed to send the reason. */
 static int
 refuse_part(struct reading *r, size_t place, int rc)
 {

@@ -52,7 +52,7 @@ EXPORT struct heap_head stoker_heap = {
 	.mean = FIRST_MEAN,
 };
 
-/* --- the allocator behind ------------------------------------------------- */
+/* --- the allocator that this library calls -------------------------------- */
 
 /* Memory for allocations by dlsym(3), while the allocator is being looked
  * up. */
@@ -122,7 +122,7 @@ static const char *const operators[] = {
 #define NAME(name, parameters, arguments) #name,
 	NEWS(NAME) DELETES(NAME)};
 
-/* The functions behind ours. Aligned to a page, which start() makes
+/* The functions that ours call. Aligned to a page, which start() makes
  * read-only. */
 #define PAGE 4096
 static struct {

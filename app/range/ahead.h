@@ -50,8 +50,8 @@ DEFINE_CLEANUP(struct ahead *, ahead_free)
 MUST_CHECK int
 ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why);
 /* Returns the profile of a part of the unit, which is valid until that of
- * another is asked for; of an empty part, one without rows. A counted one has
- * all rows of its base.
+ * another is asked for; for an empty part, one without rows. A counted profile
+ * has all rows of its base.
  *   Errors   -EBADMSG; why it is lost */
 MUST_CHECK int
 ahead_profile(struct ahead_unit *u, size_t i, const struct packed **out);

@@ -23,9 +23,9 @@ static const int64_t longest_ms[] = {
 struct moment {
 	int64_t start_ms, end_ms;
 	double seconds, cost, samples;
-	double read_s, ran_s; /* seconds of its parts; each times the part of
-	                         the time in which threads could run that they
-	                         did run */
+	double read_s, ran_s; /* seconds of its parts, and the same, each
+	                         multiplied by the share of the time in which
+	                         its threads could run that they ran */
 };
 
 /* The own cost of a function. */
@@ -47,7 +47,7 @@ struct counting {
 	struct row *rows; /* by name */
 	uint32_t nrows, nkept;
 	uint32_t named; /* of the named function */
-	double *total; /* cost of the named function, callees included */
+	double *total;  /* cost of the named function, callees included */
 };
 
 static void

@@ -61,8 +61,8 @@ by_place(const void *a, const void *b)
 }
 
 /* Minutes can become counts only together with the windows that count their
- * stacks, which lie behind them. A host of a fleet still sends its minutes
- * after their hour. */
+ * stacks, which lie after them. A host of a fleet still sends its minutes after
+ * their hour. */
 static int
 add_counted(struct store *s, struct batch_group *g)
 {

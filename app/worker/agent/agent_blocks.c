@@ -14,10 +14,10 @@
 
 #define LOOK_NS (5 * NS_PER_S) /* between two searches for due windows */
 #define AHEAD_NS \
-	(3600 * NS_PER_S) /* how long the clock is assumed ahead \
+	(3600 * NS_PER_S) /* for how long it is assumed \
 	                   */
-/* Within this time after the end of a minute, each host of a fleet sends at its
- * own time. */
+/* Hosts of a fleet send a minute within this time after it ends, each after a
+ * different delay. */
 #define MINUTE_SPREAD_MS (20 * MS_PER_S)
 
 static void
@@ -139,8 +139,8 @@ note_ahead(struct agent *a, int64_t most_ms, int64_t now_ns)
 	a->ahead_ns = now_ns + AHEAD_NS;
 }
 
-/* True for a block that the centre cannot read, but this release can, or might:
- * the centre is of another one, and may be upgraded. */
+/* True if the centre cannot read a block that this release can read, or might:
+ * the centre runs another release, and may be upgraded. */
 static bool
 may_be_read(struct agent *a, int body)
 {

@@ -44,7 +44,8 @@ bool agent_is_refusal(uint32_t status);
 /* Writes why a request failed, from its answer. */
 void
 agent_why_not(const struct fetch_answer *f, int body, char *out, size_t size);
-/* Logs why requests to the centre fail, unless it was the last such reason. */
+/* Logs why requests to the centre fail, unless the same reason was logged
+ * last. */
 void agent_complain(struct agent *a, const char *why);
 /* Returns the time to wait after a number of successive failures. */
 int64_t agent_pause_ns(unsigned failures);

@@ -43,7 +43,8 @@ struct analyser_job {
 	bool watch;         /* has no end, and no out_fd */
 	int64_t start_ms;
 	int body_fd; /* the fetched answer; -1: none */
-	/* Debug files that clients pushed: while the finisher is forked. */
+	/* Debug files that clients pushed; only while the finisher is
+	 * forked. */
 	struct rename_pushed *pushed;
 	uint32_t npushed;
 	struct msg_pull pull;
@@ -171,7 +172,7 @@ void analyser_cut(struct analyser *a);
 struct analyser_batch_kind {
 	uint32_t reply; /* type of the message */
 	const char *name;
-	/* Writes bytes to b->data, and what they are to b->rows. */
+	/* Writes bytes to b->data, and a row that describes them to b->rows. */
 	int (*write)(const struct analyser_batch *b, const char *p, size_t n);
 };
 extern const struct analyser_batch_kind analyser_rollup; /* sums of windows */

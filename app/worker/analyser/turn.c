@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-/* This process's, since malloc() has no argument for it. */
+/* The turn of this process; malloc() has no argument for it. */
 static struct {
 	int fd;
 	enum { FREE, SMALL, PAUSED, BIG } state; /* FREE: not a child */

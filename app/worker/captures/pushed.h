@@ -20,8 +20,8 @@ struct pushed {
 };
 
 /*
- * Opens the files of a list; those that cannot be read are left out, and those
- * of which copies would take more than max_copied bytes together.
+ * Opens the files of a list, without those that cannot be read, and without
+ * those whose copies would take more than max_copied bytes together.
  */
 void pushed_open(struct pushed *p, struct store *s,
                  const struct debug_file_uses *l, int64_t max_copied);

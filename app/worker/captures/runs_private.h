@@ -70,7 +70,7 @@ struct run_summary {
 	}
 #define CLEANUP_RUN_SUMMARY CLEANUP(runs_summary_done)
 void runs_summary_done(struct run_summary *s);
-/* Reads and checks it; -EBADMSG, -errno. */
+/* Reads and checks a summary; -EBADMSG, -errno. */
 MUST_CHECK int runs_read_summary(int fd, struct run_summary *out);
 /*
  * Reads and checks the contents of a DONE without an error.

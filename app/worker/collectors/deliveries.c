@@ -89,7 +89,8 @@ trouble_of(struct deliveries *d, const struct delivery *of)
 	return t;
 }
 
-/* Records, and logs if it is news, what is wrong with a service's collector. */
+/* Records what is wrong with a service's collector, and logs it if it is
+ * new. */
 static struct delivery_trouble *
 complain(struct deliveries *d, const struct delivery *of, const char *why)
 {
@@ -287,7 +288,7 @@ ask_fetcher(struct deliveries *d, struct delivering *v, int body,
 	return 0;
 }
 
-/* Copies the request of a row to a file of its own, and sends it. */
+/* Copies the request of a row to a separate file, and sends it. */
 static int
 send_request(struct deliveries *d, struct delivering *v,
              const struct export_row *row, int data)
@@ -502,8 +503,8 @@ why_lost(int rc)
 	}
 }
 
-/* Adds what one item needs of the analyser. If too much is on its way already,
- * a profile waits for the next batch.
+/* Adds what one item needs from the analyser. If too much is on its way
+ * already, a profile waits for the next batch.
  *   Errors   -errno of writing: the file may end within a piece */
 static int
 add_piece(struct deliveries *d, struct delivering *v, int fd, size_t *bytes)

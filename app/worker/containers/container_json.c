@@ -128,7 +128,7 @@ members_of(struct reading *r, struct json_scan *s, enum json_token t,
 	                        : json_scan_skip(s, t);
 }
 
-/* Returns the text of a token that is one without a NUL, or "". */
+/* Returns the text of a token that has one without a NUL, else "". */
 static const char *
 text_of(const struct json_scan *s, enum json_token t)
 {

@@ -66,8 +66,8 @@ ups(const char *path)
 	return n;
 }
 
-/* Learns from the group of a process, the first of which is process 1, how deep
- * the worker's own group is. */
+/* Learns how deep the worker's own group is from the group of a process;
+ * process 1 comes first. */
 static void
 find_depth(struct containers *c, const char *text)
 {
@@ -96,8 +96,8 @@ owner_above(char *group, uid_t *out)
  * Finds the owner of the folder of a control group. If the worker is in a
  * container with control groups of its own, it sees others relative to these,
  * as "/../..", without the names of those that both are below: any folder at
- * that depth that has a group of the container's name may be meant. Of several,
- * one of a user counts.
+ * that depth that has a group of the container's name may be meant. If there
+ * are several, one of a user counts.
  */
 static int
 owner_of(const struct containers *c, const char *root,
@@ -223,7 +223,7 @@ read_file(struct containers *c, uint32_t row, const struct container *v,
 	                                 text.len, out);
 }
 
-/* Makes the id, cut short, the name. */
+/* Uses the shortened id as the name. */
 static int
 name_by_id(const struct container *v, struct container_facts *out)
 {

@@ -166,8 +166,8 @@ turn(struct fetcher *f)
 	return asked.revents ? take_message(f) : 0;
 }
 
-/* Reads certificates. Without them, every https server is refused, for a reason
- * that the log has. */
+/* Reads certificates. Without them, every https server is refused; the log has
+ * the reason. */
 static void
 read_certificates(struct fetcher *f)
 {

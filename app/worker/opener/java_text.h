@@ -1,6 +1,6 @@
 /*
- * Parses the texts by which a HotSpot JVM, and whether it may be asked, is
- * recognized.
+ * Parses the texts that show whether a process is a HotSpot JVM, and whether it
+ * may be asked.
  */
 #pragma once
 

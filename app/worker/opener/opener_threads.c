@@ -261,8 +261,8 @@ read_usage(struct opener *o, const struct host_ask *ask, struct answer *out)
 }
 
 #define TRIES 3 /* tries to find a thread at rest */
-/* A thread that runs stops when it has its turn on a CPU, for which ten others
- * may wait. */
+/* A running thread stops at its next turn on a CPU, for which ten others may
+ * wait. */
 #define STOP_WAIT_MS 300    /* for one thread to stop */
 #define STOP_SPIN_NS 100000 /* at first, without sleeping */
 #define STOP_MAX_S   2      /* for the whole batch */

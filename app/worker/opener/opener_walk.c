@@ -19,9 +19,9 @@ struct walk {
 	int at; /* O_PATH: the folder reached so far */
 	unsigned links;
 	/*
-	 * File systems that answer, or else this machine does not work: that
-	 * of the root, from which this program or, if it is in a container, the
-	 * host runs, and the one last found to be local.
+	 * File systems that answer if this machine works at all: that of the
+	 * root, from which this program or, if it is in a container, the host
+	 * runs, and the one last found to be local.
 	 */
 	dev_t root, local;
 	char rest[HOST_MAX_PATH]; /* of the path */

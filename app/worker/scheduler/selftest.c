@@ -811,7 +811,7 @@ try_clock(const struct trial *t, struct finding *out)
 	return 0;
 }
 
-/* How the worker tries what has no row of programs. */
+/* The functions for checks that have no row of programs. */
 static int (*const tries[CHECKS])(const struct trial *, struct finding *) = {
 	[CHECK_EVENTS] = try_events,
 	[CHECK_FILTER] = try_filter,

@@ -49,7 +49,7 @@ struct target {
 	struct slot now[TARGET_SLOTS];
 	struct slot shown[TARGET_SLOTS]; /* as in the database */
 	json_t *labels;         /* of its processes; NULL: not known yet */
-	json_t *start_labels;   /* those that are others at each start */
+	json_t *start_labels;   /* those that differ at each start */
 	struct member *members; /* those with an ordinal first, in its order */
 	size_t nmembers;
 	uint32_t unslotted;   /* match, but have no slot and are not members */

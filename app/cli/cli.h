@@ -101,8 +101,8 @@ int tell_reply(struct cli *c, const struct http_reply *r);
 /* Returns LEAVE_OK if there is a service of that name. Otherwise prints an
  * error, with similar names, and returns an exit status. */
 MUST_CHECK int need_service(struct cli *c, const char *name);
-/* Adds a service that does not exist, if the user at a terminal wants that. At
- * no terminal it does nothing. Returns an exit status. */
+/* Adds a service that does not exist, if the user at a terminal wants that.
+ * Without a terminal it does nothing. Returns an exit status. */
 MUST_CHECK int service_offer(struct cli *c, const char *name);
 /* Sends a GET and returns the reply's JSON; NULL on failure, which is not
  * reported. */

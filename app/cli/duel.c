@@ -189,7 +189,7 @@ by_size(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Returns the median CPU time or time of a program's runs, in ms. */
+/* Returns the median CPU time, or elapsed time, of a program's runs, in ms. */
 static double
 median_ms(const struct match *m, size_t rival, bool wall)
 {
@@ -340,7 +340,7 @@ read_gate(const struct cli *c, double *out)
 	return LEAVE_OK;
 }
 
-/* Makes the arguments of a program: the operands behind A and B go to both. */
+/* Makes the arguments of a program: the operands after A and B go to both. */
 static int
 make_rival(const struct cli *c, size_t which, struct rival *out)
 {

@@ -102,7 +102,7 @@ held_wait(struct held *h)
 		if (before[i].sa_handler != SIG_IGN) /* as after nohup */
 			sigaction(signals[i], &sa, NULL);
 	}
-	/* Its pid stays its own as long as signals are passed on. */
+	/* The pid is not reused while signals are passed on. */
 	while (waitid(P_PID, (id_t)h->pid, &info, WEXITED | WNOWAIT) < 0 &&
 	       errno == EINTR)
 		;

@@ -50,7 +50,7 @@ set_text(json_t *row)
 	json_object_set_new(row, "text", json_text(buf_str(&out)));
 }
 
-/* Sets what a table shows of a row; one that costs nothing has no numbers. */
+/* Sets what a table shows for a row; one that costs nothing has no numbers. */
 static void
 set_row(json_t *row, double all, const char *unit)
 {

@@ -10,8 +10,8 @@
 /*
  * Opens and locks the pid file, and creates it if there is none.
  *
- * The server names the path, so that it must end in ".pid", and a file that is
- * there must be this user's and hold nothing but a number.
+ * The server names the path, so it must end in ".pid", and a file that is there
+ * must be this user's and hold nothing but a number.
  *
  *   Owns     *out is the caller's, for pid_file_close()
  *   Errors   prints an error and returns an exit status

@@ -142,7 +142,7 @@ has_plain_host(const char *text)
 }
 
 /* Checks a template of addresses: pages put texts of programs into it. is_known
- * tells the placeholders; one that begins with `needed` has to be there. */
+ * recognizes placeholders; one that begins with `needed` must occur. */
 static bool
 is_template(const char *text, bool (*is_known)(const char *, size_t),
             char needed)

@@ -7,7 +7,8 @@ struct tool {
 	const char *name;
 	enum who who;
 	const char *arguments, *doc;
-	/* Appends the answer; -1 with the reply, whose message answers. */
+	/* Appends the answer; -1 with the reply, whose message is the
+	 * answer. */
 	int (*run)(struct call *c, const struct tool *t,
 	           const json_t *arguments, struct buf *out);
 };

@@ -31,7 +31,7 @@ call_go_on(struct call *c)
 
 /* --- heavy calls ---------------------------------------------------------- */
 
-/* Waits for a place in short turns, to notice that the client has gone, or that
+/* Waits for a place in short steps, to notice that the client has gone, or that
  * the holder of a place was killed. */
 static int
 wait_for_place(struct call *c)

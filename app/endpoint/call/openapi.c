@@ -1,5 +1,5 @@
 /*
- * Makes /openapi.json of the tables. Source: OpenAPI 3.1.0.
+ * Makes /openapi.json from the tables. Source: OpenAPI 3.1.0.
  */
 #include "endpoint/call.h"
 

@@ -57,7 +57,7 @@ unknown_format(struct call *c, const char *why)
 	return fail(c, UnsupportedMediaType, buf_str(&known));
 }
 
-/* Whom the parts of a file are for. */
+/* The receiver of the parts of a file. */
 struct reading {
 	struct call *c;
 	taken_part *part;

@@ -427,9 +427,9 @@ judge(const struct comparison *c)
 }
 
 /*
- * Returns how many more seconds of the comparison, at the rate of those there
- * are, give it enough samples, or take COMPARE_TOTAL out of the interval; 0 if
- * no time does.
+ * Returns how many more seconds the comparison needs, at its present rate of
+ * samples, to have enough of them, or to take COMPARE_TOTAL out of the
+ * interval; 0 if no time suffices.
  */
 static double
 wait_of(const struct comparison *c, const struct compare_side *now)
@@ -651,7 +651,7 @@ total_sides_init(struct total_sides *s)
 	return rc;
 }
 
-/* Numbers the functions in the way of compare_rows(). */
+/* Numbers the functions as compare_rows() does. */
 static int
 number_rows(const struct comparison *c, struct strings *names)
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 
 /*
- * The gambler divides his stake into equal parts, and plays each with another
- * measure of what a large difference is, from 0.03 % to 100 %, and with another
- * share that he is ready to lose. What he has is the sum.
+ * The gambler divides his stake into equal parts. He plays each with a
+ * different measure of what a large difference is, from 0.03 % to 100 %, and
+ * with a different share that he is ready to lose. What he has is the sum.
  */
 #define MEASURES   28
 #define SMALLEST   0.0003

@@ -11,12 +11,12 @@
  *	 "leftOut": 0}
  *
  * Texts come from the capture's listing (profile/listing.h), or else from those
- * of other captures ("from"), if they are of the same build: for each file the
- * listing that has the costliest lines, the newest of several. "build" is
- * "mixed" if the profile has lines of other builds, too, and "unknown" for a
- * script. Without a listing of a file ("state": "none"), there are the lines
- * with costs only, and their text is "". Else lines around those are written,
- * too.
+ * of other captures ("from"), if they are of the same build: for each file, the
+ * listing that has the costliest lines; if there are several, the newest.
+ * "build" is "mixed" if the profile has lines of other builds, too, and
+ * "unknown" for a script. Without a listing of a file ("state": "none"), there
+ * are the lines with costs only, and their text is "". Else lines around those
+ * are written, too.
  */
 #include "exports.h"
 #include "json_tree.h"
@@ -112,7 +112,7 @@ struct found {
 	const char *build;
 };
 
-/* Returns what the lines of a file that a listing has cost, of rows[n]. */
+/* Returns what those lines of a file that a listing has cost in rows[n]. */
 static double
 listed_cost(const struct listing *l, const struct listing_file *f,
             const struct source_line *rows, uint32_t n)
@@ -148,7 +148,7 @@ may_show(const struct shown *s, const struct source_line *row,
 	return *text(l, out->file->build_id) && has.same;
 }
 
-/* Finds the listing of a file that has the costliest of rows[n], its lines. */
+/* Finds the listing that has the costliest lines of a file, rows[n]. */
 static struct found
 find_file(const struct shown *s, const struct source_line *rows, uint32_t n)
 {

@@ -106,8 +106,8 @@ MUST_CHECK int import_sample_again(struct import *im, uint32_t row,
                                    int64_t count, double value);
 MUST_CHECK int
 import_values_again(struct import *im, uint32_t row, const int64_t *values);
-/* Sets the reason for a refusal, unless there is one, behind notes. Returns
- * -EBADMSG. */
+/* Sets the reason for a refusal, after the notes, unless there is a reason
+ * already. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 /*
  * Sets the reason in why, unless it has one, for p[n] with an error in its JSON

@@ -115,7 +115,7 @@ skip_spaces(struct reader *r)
 		r->line++;
 }
 
-/* Passes over a word. Returns false if the line goes on with another. */
+/* Passes over a word. Returns false if another word follows. */
 static bool
 take(struct reader *r, const char *word)
 {
@@ -523,7 +523,8 @@ is_header(const char *line, size_t n)
 	return false;
 }
 
-/* Reads the names of where a jump leads: they may be named there first. */
+/* Reads the names of a jump's target, which may occur there for the first
+ * time. */
 static int
 read_jump(struct reader *r, bool *is)
 {

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define MAX_PATTERN ((size_t)4096)
-#define MAX_WORK    (UINT64_C(1) << 30) /* bytes of names by those of patterns */
+#define MAX_WORK    (UINT64_C(1) << 30) /* bytes of names * of patterns */
 
 struct pattern {
 	regex_t re;

@@ -115,8 +115,8 @@ count_lines(const char *p, size_t n)
 }
 
 /* If no line has several frames, all lines but a title must end with a count,
- * since much other text has lines that end with a number. There may be fewer
- * stacks than warnings before them, if the file is of no other kind. */
+ * since much other text has lines that end with a number. A file that is of no
+ * other kind may have fewer stacks than warnings before them. */
 bool
 input_folded_looks(const char *p, size_t n)
 {

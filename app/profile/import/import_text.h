@@ -1,5 +1,5 @@
 /*
- * Text that other systems wrote: UTF-8 behind a byte order mark, UTF-16, and
+ * Text that other systems wrote: UTF-8 after a byte order mark, UTF-16, and
  * lines that end with a carriage return alone.
  */
 #pragma once

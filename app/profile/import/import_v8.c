@@ -8,8 +8,8 @@
  *	{"head": {"id": 1, "callFrame": {...}, "selfSize": 16,
  *	          "children": [{...}]}, "samples": [...]}
  *
- * What asks V8 by its protocol often keeps the reply as it is, in which the
- * profile is a member: {"result": {"profile": {"nodes": ...}}}.
+ * Clients of V8's protocol often keep the whole reply, of which the profile is
+ * a member: {"result": {"profile": {"nodes": ...}}}.
  *
  * Before 2016, V8 wrote the first with a head, too: with the members of
  * callFrame in each node, "timestamps", and a start and an end in seconds.

@@ -1056,7 +1056,8 @@ add_profile(struct otlp *o, const struct source *s)
 
 /* --- parts ---------------------------------------------------------------- */
 
-/* Reads the attributes of a scope, which pprof files leave there. */
+/* Reads the attributes of a scope; one of them marks profiles that were pprof
+ * files. */
 static int
 read_scope(struct otlp *o, struct wire w)
 {

@@ -449,7 +449,7 @@ read_feature(struct perf_file *f, uint64_t feature, struct perf_cursor c)
 	}
 }
 
-/* Reads the sections behind the records. */
+/* Reads the sections after the records. */
 static int
 read_features(struct perf_file *f, struct perf_cursor whole, const char *bits,
               uint64_t at)
@@ -608,7 +608,7 @@ stream_free(ZSTD_DCtx **s)
 	ZSTD_freeDCtx(*s);
 }
 
-/* Finds the bytes of the stream that a record has. */
+/* Finds the bytes of the stream that a record contains. */
 static bool
 is_compressed(const struct perf_record *r, ZSTD_inBuffer *out)
 {

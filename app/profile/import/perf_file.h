@@ -73,7 +73,7 @@ perf_file_attr(const struct perf_file *f, const struct perf_record *r);
 /* Returns the build-id of a file, a string of the profile; 0: unknown. */
 uint32_t perf_file_build_id(const struct perf_file *f, uint32_t file);
 
-/* Returns the header of a record, and its bytes behind the header. */
+/* Returns the header of a record, and its bytes after the header. */
 struct perf_event_header
 perf_record_body(const struct perf_record *r, struct perf_cursor *out);
 /* Each takes a value; a cursor that went past the end gives zeros. */

@@ -182,7 +182,7 @@ add_kernel(struct perf_spaces *s, struct perf_map *m, struct perf_text path,
 {
 	if (path.n >= sizeof(KERNEL) - 1 &&
 	    !memcmp(path.p, KERNEL, sizeof(KERNEL) - 1))
-		path.n = sizeof(KERNEL) - 1; /* behind it is a symbol's name */
+		path.n = sizeof(KERNEL) - 1; /* a symbol's name follows it */
 	return add_row(s, m, path, build_id, true) ?: add_map(s, &s->kernel, m);
 }
 

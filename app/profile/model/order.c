@@ -188,7 +188,7 @@ take_ended(const struct strings *names, uint64_t *v, uint32_t n, size_t from,
 	return ended;
 }
 
-/* Puts the next bytes of each name above its id; zeros are behind its end. */
+/* Puts the next bytes of each name above its id; zeros follow its end. */
 static void
 take_parts(const struct strings *names, uint64_t *v, uint32_t n, size_t from)
 {

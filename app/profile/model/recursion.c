@@ -19,7 +19,8 @@ struct work {
 	uint32_t nstack, stack_cap;
 	struct location *locations; /* those of p, and parts of them */
 	uint32_t *first; /* by line of p: a part that begins there; 0: none */
-	uint32_t *next;  /* by location: another that begins with its line */
+	uint32_t *next;  /* by location: the next part that begins with the same
+	                    line */
 	uint32_t nlocations, locations_cap, next_cap;
 };
 

@@ -124,7 +124,7 @@ is_name(const char *name, const char *listed, size_t n)
 	return true;
 }
 
-/* Returns the bits of the names that are the name, of n bytes. */
+/* Returns the bits of those names of a list that equal a name of n bytes. */
 static uint32_t
 bits_of(const struct list *l, const char *name, size_t n)
 {
@@ -385,7 +385,8 @@ is_kept(const struct work *w, const struct sample *s)
 	       is_under(w, s);
 }
 
-/* Moves a sample to row n, and its stack and labels behind those before it. */
+/* Moves a sample to row n, and its stack and labels after those of earlier
+ * rows. */
 static void
 move_sample(struct work *w, const struct sample *from, uint32_t row, uint32_t n)
 {

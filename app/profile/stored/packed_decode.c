@@ -395,7 +395,7 @@ decode(const void *p, size_t n, size_t max_bytes, struct packed *out)
 	                        out);
 }
 
-/* Decodes a counted file, behind which its base lies. */
+/* Decodes a counted file, which its base follows. */
 static int
 decode_counted(const char *p, size_t n, size_t max_bytes, struct packed *out)
 {

@@ -7,7 +7,7 @@ const MOST = 50; /* results shown */
 const AROUND = 90; /* characters of the text before and after a match */
 let sections; /* of all pages: a promise, from the first search on */
 
-/* A page as a document: its text is never made markup of this one. */
+/* A page as a document; its text never becomes markup of this one. */
 function read(href) {
   return new Promise((done, failed) => {
     const request = new XMLHttpRequest();

@@ -70,7 +70,7 @@ const NAME_SEEN = 80; /* of a longer name: app/profile/compare/sentence.c */
 
 const UTC_TIME = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/;
 
-/* Numbers below zero have the sign that the page's own have. */
+/* Negative numbers get the minus sign that the page's own have. */
 /** @param {string} text */
 const negated = text => visible(text).replace(/(^|[ (])-(?=\d)/g, '$1\u2212');
 
@@ -262,10 +262,10 @@ function addressOf(address, format, filters, params) {
   return url.href;
 }
 
-/* Has the files of the server show what is seen: without what filters leave out
- * and, in the picture, the frame at the end of a path and what a search marks.
- * Addresses are bounded, so the outermost callers of a deep frame are left
- * out. */
+/* Makes the files of the server show what is seen: without what filters leave
+ * out and, in the picture, the frame at the end of a path and what a search
+ * marks. Addresses are bounded, so the outermost callers of a deep frame are
+ * left out. */
 /**
  * @param {HTMLElement} ul @param {string[]} path @param {string} query
  * @param {Filter[]} filters

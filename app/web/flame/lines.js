@@ -32,7 +32,8 @@ const STATES = {
     "process's user may not read it.",
 };
 
-/* How sure it is that the text of another capture is that of what ran. */
+/* How certain it is that the text of another capture is that of the code that
+ * ran. */
 /** @type {Record<string, string>} */
 const BUILDS = {
   mixed: ', of one of the builds that ran: lines of others may differ',

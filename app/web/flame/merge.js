@@ -1,8 +1,8 @@
 /*
- * Makes other trees of a tree: the inverted one, which has all functions, each
- * above its callers; the callers of one function and its callees; and the tree
- * without what filters leave out. Stacks with the same names are merged. The
- * cost of a recursive function counts from its outermost frame. Pure, like
+ * Makes other trees from a tree: the inverted one, which has all functions,
+ * each above its callers; the callers of one function and its callees; and the
+ * tree without what filters leave out. Stacks with the same names are merged.
+ * The cost of a recursive function counts from its outermost frame. Pure, like
  * model.js.
  */
 import { gather } from './model.js';
@@ -123,7 +123,7 @@ class Merge {
     if (tree.sure?.[i]) this.moves(at, i);
   }
 
-  /* Node i, which is sure, moved. */
+  /* Records that node i, which is sure, moved. */
   /** @param {number} at @param {number} i */
   moves(at, i) {
     const [, now, , base] = this.columns;
@@ -277,7 +277,7 @@ function filtered(tree, filters) {
       merge.sums[c][at[i]] += kept[c][i];
     if (tree.sure?.[i] && !isOut) merge.moves(at[i], i);
   }
-  /* what is merged lies behind its parent */
+  /* a merged node follows its parent */
   const { sums } = merge;
   for (let c = 0; c < columns.length; c += 2) {
     for (let i = 0; i < merge.n; i++) sums[c + 1][i] = sums[c][i];

@@ -318,8 +318,8 @@ class Tree {
   }
 
   /*
-   * Marks the functions that test() accepts. before[i] counts the marked
-   * nodes ahead of i, so any subtree is asked in one subtraction; total
+   * Marks the functions that test() accepts. before[i] counts the marked nodes
+   * ahead of i, so that one subtraction counts those of any subtree; total
    * counts nested matches once.
    */
   /** @param {Test} test @returns {Marks} */

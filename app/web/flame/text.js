@@ -166,10 +166,10 @@ function packageColor(pkg, name, light, chroma) {
 }
 
 /*
- * Whose code a function is. Files decide where they are known: those of
- * packages that others wrote lie in folders of their own. Go's packages of the
- * standard library have no dot in the first part of their path; other packages
- * may have none, either, but do not lie below Go's own folder.
+ * The origin of a function's code. Its file decides, if it is known: packages
+ * that others wrote lie in separate folders. Go's packages of the standard
+ * library have no dot in the first part of their path; other packages may have
+ * none, either, but do not lie below Go's own folder.
  */
 const ORIGINS = { own: 'own code', library: 'libraries',
   runtime: 'runtimes and system', kernel: 'kernel' };

@@ -1,7 +1,8 @@
 /*
- * The trees of a profile: that as it was captured, and those made of it step by
- * step. What was made last is kept. A worker thread makes those of large
- * profiles, if the page can have one, so that the page never stands still.
+ * The trees of a profile: the one that was captured, and those made from it
+ * step by step. The last ones made are kept. A worker thread makes those of
+ * large profiles, if the page can have one, so that the page never stands
+ * still.
  */
 import { bottomUp, callees, callers, filtered } from './merge.js';
 import { DiffTree } from './diff.js';

@@ -35,7 +35,7 @@ function missing({ unsupported }: ServiceOverview, told: Missing[]) {
       why: `${type}: ${reason}\n${fix}` }))];
 }
 
-/* What changes seldom. */
+/* Data that seldom changes. */
 async function surroundings(signal: AbortSignal) {
   const [checks, workers, continuous] = await Promise.all([
     all<Check>('/api/v1/checks', signal),

@@ -275,7 +275,7 @@ $(B)/tests/tools/%: $(B)/tests/tools/%.o $(TEST_ARCHIVES)
 	$(test_link)
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(TEST_ARCHIVES)
 	$(test_link)
-# pprof's messages in protobuf-c, to measure ours beside.
+# pprof's messages in protobuf-c, for comparison with ours.
 $(B)/gen/bench/profile.pb-c.c: tests/bench/profile.proto
 	@mkdir -p $(@D)
 	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $(<F)
@@ -298,7 +298,7 @@ $(B)/targets/%: tests/targets/%.cc
 	@mkdir -p $(@D)
 	$(Q)$(CXX) -O2 -g -fomit-frame-pointer -std=gnu++17 -o $@ $< -lpthread
 
-# What tests need besides is installed while the programs compile.
+# Other packages that tests need are installed while the programs compile.
 check:
 	@conf/packages/install build tools
 	+@{ conf/packages/install run check deb && $(web-deps); } & \
@@ -336,7 +336,7 @@ check-peers: deps
 	@conf/packages/install check peers
 	@$(MAKE) --no-print-directory programs $(B)/tests/tools/folded
 	@B=$(B) tests/peers/run
-# Takes a network more than a CPU: unpacked while the rest is compiled.
+# Needs the network more than the CPU, so it runs while the rest is compiled.
 toolchains:
 	@B=$(B) tests/lib/go fetch || :
 unit: $(TOOLS) $(UNITS) $(FUZZERS) $(TARGETS)

@@ -170,7 +170,7 @@ TEST(the_sum_of_a_range_is_made_once_for_all_call_sites_of_grafana)
 	test_sql(&a.store, sql, NULL, 0);
 	lost = ask_flame(&a, "");
 	ck_assert_int_eq(total_of(&lost), total_of(&all));
-	/* what was lost and is there again counts */
+	/* bytes that can be read again count */
 	test_sql(&a.store,
 	         "UPDATE blob SET checksum = replace(checksum, 'x', '')", NULL,
 	         0);

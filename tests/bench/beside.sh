@@ -1,6 +1,6 @@
-# The speed of tests/targets/rounds beside what watches it, in rounds per second
-# of its CPU time. What watches is awaited first, however long it takes to
-# begin, and a target stands still while none of its speed is taken.
+# The speed of tests/targets/rounds while something watches it, in rounds per
+# second of its CPU time. The measurement begins once the watcher has begun,
+# however long that takes; a target stands still while it is not measured.
 
 declare -A beside_pids beside_fds
 : "${BESIDE_S:=2}" # of the target's CPU time, for which a speed is taken

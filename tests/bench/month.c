@@ -3,14 +3,14 @@
  *
  *	month STORE_DIR TENANT END_MS SERVICES PROFILE...
  *
- * Services bench0, bench1, ... go on, for 30 days before END_MS, as one of the
- * recorded programs each, at 19 Hz, on a hundredth of a CPU to a whole one,
- * more by day than by night. What the worker would have left is made level by
- * level, by the functions that the worker makes it with: windows of 10 s of the
- * last two hours, minutes of seven days, and hours and days of all 30, in files
- * as the worker's. What is made of windows that are there is what they add up
- * to; what is made of windows that are gone by now is drawn as a whole, which
- * is the same draw (lib/draw.h).
+ * Services bench0, bench1, ... run for 30 days before END_MS, each like one of
+ * the recorded programs, sampled at 19 Hz, and use between a hundredth of a CPU
+ * and a whole one, more by day than by night. What the worker would have left
+ * is made level by level, by the functions that the worker makes it with:
+ * windows of 10 s of the last two hours, minutes of seven days, and hours and
+ * days of all 30, in files as the worker's. A rollup of windows that still
+ * exist is their sum; a rollup of windows that are gone by now is drawn as a
+ * whole, which is the same draw (lib/draw.h).
  *
  * Prints one line: windows, bytes, samples; what a rollup holds counts once.
  */

@@ -1,8 +1,8 @@
 # Measures how often comparisons of short captures are right on a machine on
 # which other programs take the CPU, too: the demo and a steady program, again
 # and again while this many loops run beside them, each capture compared with
-# each later one; and the steady program with one of whose functions half of its
-# time is spent, 30 % slower.
+# each later one; and the steady program with one function, which takes half of
+# its time, made 30 % slower.
 
 : "${LOADED_S:=10}" "${LOADED_CAPTURES:=12}"
 

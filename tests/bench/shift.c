@@ -1,6 +1,6 @@
 /*
- * How often shifts are found in steady ranges; how often those that were made
- * are found, and how often their interval has the true time. One line for each
+ * How often shifts are found in steady ranges; how often planted shifts are
+ * found, and how often their interval contains the true time. One line for each
  * scenario, on stdout:
  *
  *	shift steady ROUNDS	what, percent of ranges with a shift

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The image that `make image` makes, in containers that are started by the
-# commands of stoker-containers(7): it profiles programs of the host, keeps what
-# it has when its containers are killed and made again.
+# commands of stoker-containers(7): it profiles programs of the host, and keeps
+# what it has when its containers are killed and made again.
 #
 # Beside others: it waits for events.
 set -u

@@ -1,8 +1,8 @@
 #!/bin/bash
 # README.md as a newcomer follows it: except in Install, each command runs as it
 # is written, but for a shorter time, in one checkout, and does what the text
-# promises. Then commands and configurations of the manual do, with another
-# program: tests/manual.txt names those that other tests run.
+# promises. Then the same holds for commands and configurations of the manual,
+# with another program: tests/manual.txt names those that other tests run.
 #
 # Beside others: it waits for events.
 set -u

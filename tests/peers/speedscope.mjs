@@ -1,6 +1,7 @@
 /*
- * Prints what speedscope's importer reads of a file: a line "SELF<tab>NAME" for
- * each function of all profiles together, in nanoseconds or in the file's unit.
+ * Prints what speedscope's importer reads from a file: a line "SELF<tab>NAME"
+ * for each function of all profiles together, in nanoseconds or in the file's
+ * unit.
  *
  *	node speedscope.mjs FOLDER_OF_SPEEDSCOPE FILE
  *

@@ -1,6 +1,6 @@
 /*
- * Has an allocator of its own, by the names and with a text of jemalloc, which
- * has all of its memory but what printf() takes.
+ * Has its own allocator, with names of functions and a text of jemalloc, for
+ * all of its memory except what printf() takes.
  */
 #include <stddef.h>
 #include <stdio.h>

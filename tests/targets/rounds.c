@@ -50,7 +50,7 @@ ask(int signal)
 	asked = signal;
 }
 
-/* Tells who has asked. */
+/* Answers whoever has asked. */
 static void
 tell(long rounds)
 {

@@ -1,7 +1,7 @@
 /*
  * Allocates in functions that it counts (tests/targets/counted.h), and samples
- * its allocations itself: every so many bytes, one at random of those. It tells
- * who listens at static probes, and nobody if none does:
+ * its allocations itself: every so many bytes, one at random of those. It
+ * reports samples at static probes, if somebody listens:
  * capture/probes/memory_sampler.h.
  */
 #define FUNCTIONS(x) x(keep_most) x(keep_some)

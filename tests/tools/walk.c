@@ -6,7 +6,7 @@
  *
  * DIR/maps is what /proc/PID/maps was, DIR/samples has for each sample the
  * registers in the order of asm/perf_regs.h (33 words), the bytes of stack, and
- * that stack. Printed is a line per sample, how its walk ended and what runs,
+ * that stack. Prints a line per sample: how its walk ended, and the functions,
  * innermost first:
  *
  * 	root call_leaf call_large main

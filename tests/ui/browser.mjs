@@ -1,5 +1,5 @@
 /*
- * Chromium, driven by playwright: pages of the application that tell every
+ * Chromium, driven by playwright: pages of the application that report every
  * request to another origin, every report of the content security policy and
  * every error of a script. Tests print `ok NAME` or `not ok NAME: why`.
  *
@@ -133,7 +133,7 @@ export async function run(tests) {
       /* A reply that a test replaces may be on its way. */
       for (const page of browser.contexts().flatMap(c => c.pages()))
         await page.unrouteAll({ behavior: 'ignoreErrors' });
-      /* A page that is left open goes on to ask for news. */
+      /* A page that is left open keeps asking for news. */
       await Promise.all(browser.contexts().map(c => c.close()));
     }
   tell('no_request_leaves_and_no_policy_is_broken', findings.length > 0

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Pages in Firefox, with a whole installation: they are drawn, fit, have nothing
-# to complain about, and a worker thread makes trees there, too.
+# Pages in Firefox, with a whole installation: they are drawn and fit, the
+# browser reports no problem, and a worker thread makes trees there, too.
 #
 # Beside others: it waits for events.
 firefox=$(command -v firefox-esr || command -v firefox) || {

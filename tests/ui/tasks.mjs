@@ -15,7 +15,7 @@ const { CHANGED, BASELINE, MUTEX, SLOW, ONLY } = process.env;
 const changed = Number(CHANGED);
 const P = '/api/v1/observability/profiling';
 
-/* --- what the page is held against ------------------------------------------ */
+/* --- what the page is compared with ----------------------------------------- */
 
 const ask = async address => {
   const reply = await fetch(new URL(address, BASE),

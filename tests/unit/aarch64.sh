@@ -1,8 +1,8 @@
 #!/bin/bash
-# Stacks of aarch64 programs that ran, under qemu, and sampled themselves at any
-# of their instructions, are exactly those that the program made: both when this
-# machine walks them and when an aarch64 build of the unwinder does. An aarch64
-# worker is built, too.
+# aarch64 programs run under qemu, and sample themselves at any of their
+# instructions. The stacks found are exactly those that the programs made, both
+# when this machine walks them and when an aarch64 build of the unwinder does.
+# An aarch64 worker is built, too.
 #
 # Beside others, first: programs are built and compared.
 set -u

@@ -48,7 +48,7 @@ claim no_header_defines_the_tag_of_another "$(grep -rhoE '^struct \w+ \{' app in
   sort | uniq -d)"
 
 # LINK_MAX, for one, would have another value in files that include that header
-# later, without a word from the compiler.
+# later, without a warning of the compiler.
 claim no_macro_has_the_name_of_one_in_limits_h "$(comm -12 \
   <(echo '#include <limits.h>' | cc -D_GNU_SOURCE -dM -E - | awk '$2 !~ /^_/ { print $2 }' | sort -u) \
   <(grep -rhoE '^#define \w+' app include tests --include='*.[ch]' | awk '{ print $2 }' | sort -u))"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Returns what is logged of a text. */
+/* Returns what is logged for a text. */
 static void
 logged(const char *text, char *out, size_t size)
 {

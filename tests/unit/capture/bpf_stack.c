@@ -1,7 +1,7 @@
 /*
- * The stack of the programs in the kernel: the frames of a chain of calls have
- * 512 bytes together. Linux 6.13 gives programs of some kinds a stack for each
- * frame, so no verifier since then notices a chain that Debian 12's would
+ * The stack of the programs in the kernel: the frames of a chain of calls may
+ * take 512 bytes together. Linux 6.13 gives programs of some kinds a stack for
+ * each frame, so no verifier since then notices a chain that Debian 12's would
  * refuse.
  *   Source   kernel/bpf/verifier.c of Linux 6.1, check_max_stack_depth();
  *            libbpf 1.1, bpf_program__record_reloc(), for calls that are not
@@ -21,14 +21,14 @@
 #include <unistd.h>
 
 #define STACK_MAX     512 /* MAX_BPF_STACK */
-#define TAIL_MAX      256 /* of the callers of what makes tail calls */
+#define TAIL_MAX      256 /* of the callers of tail calls */
 #define CALLS_MAX     8   /* MAX_CALL_FRAMES */
 #define ROUND(n)      (((n) + 31) / 32 * 32)
 #define RESOLVED      -1
 #define FUNCTIONS_MAX 128
 #define TARGETS_MAX   64
 
-/* A function, and which ones it calls. */
+/* A function, and the functions that it calls. */
 struct function {
 	const char *name;
 	size_t section, first, end; /* instructions first to end - 1 */
@@ -198,7 +198,7 @@ load_relocations(struct object *o, Elf_Scn *s, size_t section, Elf_Data *code)
 	}
 }
 
-/* Reads the other calls, and what makes tail calls. */
+/* Reads the other calls, and marks functions that make tail calls. */
 static void
 load_calls(struct object *o, size_t section, const Elf_Data *code)
 {

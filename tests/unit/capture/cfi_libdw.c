@@ -145,7 +145,7 @@ compare_section(struct file *f, const char *path, const char *name)
 
 	if (!s)
 		return;
-	if (s->size / PCS > step) /* all of it, spread */
+	if (s->size / PCS > step) /* rows from all of it */
 		step = s->size / PCS | 1;
 	for (uint64_t at = 0; at < s->size; at += step)
 		compare(f, path, s->vaddr + at);

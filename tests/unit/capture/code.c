@@ -321,7 +321,7 @@ TEST(instructions_of_libraries_end_where_their_functions_do)
 		close_file(&f);
 	}
 	ck_assert_uint_gt(n, 10000);
-	/* the exceptions are .plt, and tables that describe data behind code */
+	/* the exceptions are .plt, and tables that describe data after code */
 	ck_assert_msg(wrong * 1000 < n, "%u of %u", wrong, n);
 }
 END

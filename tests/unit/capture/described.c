@@ -435,7 +435,7 @@ TEST(code_counts_as_much_as_files_that_describe_it)
 }
 END
 
-/* Sets what reading for this process has taken. */
+/* Sets the time that reading for this process has taken. */
 static void
 set_spent(int64_t ns)
 {

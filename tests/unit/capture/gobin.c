@@ -416,7 +416,7 @@ TEST(a_word_is_found_wherever_it_lies_in_a_segment)
 }
 END
 
-/* Code at 0x1000 that uses a variable DISTANCE bytes behind itself. */
+/* Code at 0x1000 that uses a variable DISTANCE bytes after itself. */
 static const struct {
 	const char *code;
 	size_t n;

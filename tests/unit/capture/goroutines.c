@@ -291,7 +291,7 @@ TEST(a_longer_list_of_what_are_no_goroutines_is_not_taken)
 		list[i] = ELSEWHERE; /* its bytes look like addresses, too */
 	ck_assert_int_eq(
 		image_add(&m, ELSEWHERE, list, slice[1] * sizeof(*list)), 0);
-	/* Finds words behind runtime.allgs that are all 0. */
+	/* Finds words after runtime.allgs that are all 0. */
 	for (; in < m.n && !free_place; in++) {
 		uint64_t off = r->allgs - m.pieces[in].addr;
 

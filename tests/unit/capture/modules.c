@@ -539,7 +539,7 @@ map_elf(uint64_t vaddr, off_t n)
 	return p;
 }
 
-/* Sets what opening files of this process has taken. */
+/* Sets the time that opening files of this process has taken. */
 static void
 set_spent(int64_t ns)
 {

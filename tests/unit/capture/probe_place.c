@@ -84,7 +84,7 @@ static const struct {
 	{"je with an operand size; push", CODE("\x66\x74\0\x53\xc3"), 1,
          -EOPNOTSUPP, 0, false, 0},
 
-	/* Jumps back to the place of the probe, to before it, and to behind
+	/* Jumps back to the place of the probe, to before it, and to after
 	 * it. */
 	{"1: push %rbx; jmp 1b", CODE("\x53\xeb\xfd"), 1, -ELOOP, 0, false, 0},
 	{"1: test; push; jne 1b", CODE("\x85\xc0\x53\x75\xfb\xc3"), 1, -ELOOP,

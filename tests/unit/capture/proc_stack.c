@@ -1,4 +1,4 @@
-/* Stacks of this process of which less was copied than there is. */
+/* Stacks of this process that were copied only in part. */
 #include "capture/process/process.h"
 
 #include "base/clock.h"

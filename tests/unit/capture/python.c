@@ -160,7 +160,7 @@ TEST(what_is_no_code_is_refused)
 		{CODE + 136, NAME},           /* lines that are not bytes */
 		{LINES + 16, UINT32_MAX},     /* too many */
 		{NAME + 32, 7 << 2 | 1 << 5}, /* characters of 7 bytes */
-		{CODE + 16, 1},               /* the frame is behind its end */
+		{CODE + 16, 1},               /* the frame is past its end */
 	};
 	struct interp_stack s = stack_at(first_instruction(11) + 2);
 	uint64_t place;

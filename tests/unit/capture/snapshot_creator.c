@@ -53,7 +53,7 @@ string(struct profile *p, const char *text)
 }
 
 /* Makes a location as finish_location() does: an address without a name is
- * called by its place. */
+ * named after its place. */
 static uint32_t
 location(struct profile *p, const struct frame *f, uint32_t i)
 {

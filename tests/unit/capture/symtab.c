@@ -219,7 +219,7 @@ TEST(a_jump_out_of_the_gap_ends_a_function_and_one_within_does_not)
 	static const struct {
 		uint8_t jump;
 		uint64_t begin;         /* of the function around the return */
-	} rows[] = {{45, 0}, {46, 16}}; /* to the last byte, behind it */
+	} rows[] = {{45, 0}, {46, 16}}; /* to the last byte, past it */
 	const struct code_gap gap = {TEXT, TEXT + 48};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -239,7 +239,7 @@ TEST(a_jump_out_of_the_gap_ends_a_function_and_one_within_does_not)
 }
 END
 
-/* A symbol does not name code behind the end of its function, even if no other
+/* A symbol does not name code past the end of its function, even if no other
  * symbol lies between. */
 TEST(a_symbol_without_a_size_holds_no_more_than_its_code)
 {

@@ -539,7 +539,7 @@ TEST(the_trampoline_has_its_own_name_without_a_function)
 }
 END
 
-/* Code, and what is known of a frame that was interrupted there. */
+/* Code, and what is known about a frame that was interrupted there. */
 static const struct {
 	uint8_t code[16];
 	uint64_t pc, sp, detail;

@@ -423,7 +423,7 @@ static const struct {
          COMPARE_INSUFFICIENT, -4, 107},
 	{"m;f 4500\nm;g 4500\n", "m;f 9000\nm;g 9000\n", 30, 0,
          COMPARE_COSTS_MORE, 35, 107},
-	/* a function that takes a greater part of less */
+	/* the total fell, and the share of a function rose */
 	{"m;f 1000\nm;g 1000\n", "m;f 700\nm;g 500\n", 0, 50, COMPARE_REGRESSED,
          0, 0},
 };

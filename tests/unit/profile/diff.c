@@ -118,7 +118,7 @@ TEST_EACH(nodes_are_those_of_either_side_in_the_order_of_names, zips)
 }
 END
 
-/* A tree of both, without what only the other side has, is that side. */
+/* The tree of both sides, without what only the other side has, is one side. */
 TEST(each_side_is_kept_whole)
 {
 	const char *base = "m;a;x 3\nm;a;y 4\nm;b 5\nn 6\n";

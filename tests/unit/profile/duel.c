@@ -63,7 +63,8 @@ play(double factor, double sigma, size_t *pairs)
 	return v;
 }
 
-/* DUEL_FALSE bounds it: of 4000 duels, two are expected to be wrong at most. */
+/* DUEL_FALSE is the bound: of 4000 duels, at most two are expected to be
+ * wrong. */
 TEST(programs_that_cost_the_same_raise_no_alarm_on_a_noisy_machine)
 {
 	size_t pairs, all = 0;

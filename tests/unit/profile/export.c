@@ -206,7 +206,7 @@ TEST(folded_is_the_time_where_samples_have_other_shares)
 }
 END
 
-/* Takes what stands between two texts, with the first, out of a text. */
+/* Removes a part of a text, from `from` up to the next `to`. */
 static void
 leave_out(const char *text, const char *from, const char *to)
 {

@@ -247,7 +247,7 @@ TEST(what_can_not_be_is_refused)
 		/* a sample with missing labels */
 		ROW(COUNTS("\x02", "\x01") ROWS "\0\0"
 	                                        "\x01\x01\0"),
-		/* bytes behind the end */
+		/* bytes past the end */
 		ROW(COUNTS("\x02", "\x01") ROWS "\0\0"
 	                                        "\x01\0\0"
 	                                        "x"),

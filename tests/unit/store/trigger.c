@@ -251,7 +251,7 @@ list_all(struct store *s, int limit, struct trigger *last)
 	return n;
 }
 
-#define LAST "zzz" /* a service behind TEST_SERVICE */
+#define LAST "zzz" /* a service listed after TEST_SERVICE */
 
 TEST(pages_have_each_trigger_of_a_tenant_once)
 {

@@ -25,7 +25,7 @@
 /* --- what a process meets ------------------------------------------------- */
 
 static struct {
-	bool stops;    /* once it has had a turn, when it writes to the disk */
+	bool stops;    /* at its first write to the disk after its turn came */
 	int late;      /* turns that do not come in time */
 	int waits, go; /* such a turn writes a byte, and reads one */
 	bool stop;
@@ -220,7 +220,7 @@ TEST(windows_that_cannot_be_stored_together_are_stored_one_by_one)
 }
 END
 
-/* Kills the process that has the turn, with windows of others in its hands. */
+/* Kills the process that has the turn, while it holds windows of others. */
 TEST(windows_of_others_are_stored_once_though_the_committer_is_killed)
 {
 	if (test_on_server())

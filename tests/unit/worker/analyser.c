@@ -44,7 +44,7 @@ struct rig {
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 
-/* --- what is asked of the opener ------------------------------------------ */
+/* --- questions to the opener --------------------------------------------- */
 
 /* Another socket for questions, for a forked child. */
 static int

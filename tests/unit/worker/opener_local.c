@@ -17,7 +17,7 @@ static const char *const folders[] = {"low", "empty", "over", "a,b", "twice"};
 
 struct rig {
 	struct test_store store; /* for its folder, */
-	char below[256];         /* with a slash behind */
+	char below[256];         /* with a slash at the end */
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 

@@ -3,7 +3,7 @@
 //	goroutines [N]    N more that wait for a channel each
 //
 // Prints "ready" when all of them wait. Then, for each line of input:
-// "dump FILE" writes what the runtime says of them, "gc" collects garbage,
+// "dump FILE" writes what the runtime says about them, "gc" collects garbage,
 // "gap" prints the longest time for which a thread that does nothing else was
 // held up since the last time it was asked; each answered by a line.
 package main

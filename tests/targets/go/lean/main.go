@@ -1,4 +1,4 @@
-// A program as most are: it imports no profiler and never calls runtime.GC.
+// A program like most: it imports no profiler and never calls runtime.GC.
 // Built with the tag own it can write its memory profile, with the tag pages
 // it imports net/http/pprof and serves nothing.
 //

@@ -53,6 +53,14 @@ ways_exist(const char *type)
 	return false;
 }
 
+bool
+ways_at_once(const char *type)
+{
+	const uint64_t set = ways_outside("auto", type);
+
+	return set && ways_of(set, ENGINE_SNAPSHOT) == set;
+}
+
 uint64_t
 ways_of(uint64_t set, enum way_engine engine)
 {

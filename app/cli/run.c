@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/id.h"
 #include "base/proc_text.h"
+#include "base/ways.h"
 #include "held.h"
 #include "interrupt.h"
 #include "labels.h"
@@ -152,17 +153,10 @@ is_captured(const json_t *result)
 	       strcmp(json_member(result, "phase"), "capturing") != 0;
 }
 
-/* Some programs' memory profiles are taken at once, too, but not all. */
-static bool
-is_taken_at_once(const char *type)
-{
-	return !strcmp(type, "goroutine");
-}
-
 static double
 seconds_asked(const struct cli *c)
 {
-	if (is_taken_at_once(type_asked(c)))
+	if (ways_at_once(type_asked(c)))
 		return 0;
 	return c->opt.seconds < 0 ? ASKED_S : (double)c->opt.seconds;
 }
@@ -170,7 +164,7 @@ seconds_asked(const struct cli *c)
 static void
 warn_of_seconds(const struct cli *c)
 {
-	if (c->opt.seconds >= 0 && is_taken_at_once(type_asked(c)))
+	if (c->opt.seconds >= 0 && ways_at_once(type_asked(c)))
 		fprintf(stderr,
 		        "stoker: warning: --seconds does nothing here: a %s "
 		        "profile is taken at once\n",
@@ -853,7 +847,7 @@ read_command(struct cli *c, struct held_run *m)
 	    c->opt.all || c->opt.ordinal >= 0)
 		return usage_error("--command chooses the process and the "
 		                   "host: give only the name of a service");
-	if (is_taken_at_once(type_asked(c)))
+	if (ways_at_once(type_asked(c)))
 		return usage_error("a %s profile is taken at once, before the "
 		                   "command has done anything",
 		                   type_asked(c));

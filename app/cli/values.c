@@ -16,7 +16,7 @@ values_wanted(const char *type)
 bool
 values_have_sites(const char *type)
 {
-	return values_wanted(type) && strcmp(type, "wall") != 0;
+	return values_wanted(type) && !type_is_timed(type_find(type));
 }
 
 void

@@ -50,6 +50,8 @@ bool ways_fit(const struct way_row *way, const char *service_kind);
 uint64_t ways_outside(const char *service_kind, const char *type);
 /* Returns whether profiles of a type can be captured. */
 bool ways_exist(const char *type);
+/* Returns whether profiles of a type show one moment, whatever the program. */
+bool ways_at_once(const char *type);
 /* Returns the ways of a set that an engine has. */
 uint64_t ways_of(uint64_t set, enum way_engine engine);
 /* Returns the way to try first; the set must not be empty. */

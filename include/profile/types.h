@@ -40,6 +40,9 @@ type_id(const struct type *t)
 }
 /* Returns false for an unknown type, too. */
 bool type_is_gauge(const char *type);
+/* Returns whether a clock takes the samples of a type. The cost of other types
+ * belongs to the functions that call an allocator, a lock or the kernel. */
+bool type_is_timed(const struct type *t);
 /*
  * Sets the value types of a profile of that type, and which of them is shown.
  *   Errors   as profile_type()

@@ -286,7 +286,7 @@ story_hottest(struct story *s, const struct material *m, size_t rows)
 	bool asked = *s->ask->function;
 	struct hot_ask ask = {
 		.type = profile_type_index(m->profile, NULL),
-		.sites = strcmp(m->type, "cpu") && strcmp(m->type, "wall"),
+		.sites = !type_is_timed(h.type),
 		.most = asked ? 1 : rows,
 		.function = asked ? s->ask->function : NULL,
 	};

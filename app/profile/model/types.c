@@ -34,6 +34,12 @@ type_is_gauge(const char *type)
 	return t && t->gauge;
 }
 
+bool
+type_is_timed(const struct type *t)
+{
+	return !strcmp(t->count, "samples");
+}
+
 int
 type_values(const struct type *t, struct profile *p)
 {

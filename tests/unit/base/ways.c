@@ -64,4 +64,14 @@ TEST(the_ways_of_an_engine_are_those_of_its_rows)
 }
 END
 
+TEST(types_that_only_snapshots_have_are_taken_at_once)
+{
+	ck_assert(ways_at_once("goroutine"));
+	ck_assert(!ways_at_once("memory")); /* of some programs only */
+	ck_assert(!ways_at_once("cpu"));
+	ck_assert(!ways_at_once("wall"));
+	ck_assert(!ways_at_once("none"));
+}
+END
+
 SUITE("ways");

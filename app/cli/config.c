@@ -11,7 +11,7 @@
 #define VALUE_BYTES(v)   counted("BYTES", v, plain)
 #define VALUE_SECONDS(v) counted("SECONDS", v, plain)
 
-/* Returns a value as stoker.conf has it, or as a number. */
+/* Returns a value as in stoker.conf, or as a number. */
 static json_t *
 counted(const char *type, int64_t v, bool plain)
 {

@@ -1,6 +1,6 @@
 /*
- * A profile's call tree, as the server's format=json has it, and the tables
- * that are made of it: functions, the callers or callees of one, the tree.
+ * A profile's call tree, as in the server's format=json, and the tables that
+ * are made of it: functions, the callers or callees of one, the tree.
  *
  * The peers of sockets that differ only in a port that the kernel chose are one
  * frame. Source: ip(7), ip_local_port_range.

@@ -16,7 +16,7 @@
 struct held {
 	pid_t pid; /* 0: not started, or it has ended */
 	int fd;    /* pidfd; -1: it has ended */
-	bool runs; /* it was let go */
+	bool runs; /* it was resumed */
 	int left;  /* once it has ended: its status, as of waitpid() */
 };
 #define HELD_INIT         \
@@ -25,7 +25,7 @@ struct held {
 	}
 #define CLEANUP_HELD_PROGRAM CLEANUP(held_done)
 
-/* Kills a program that was not let go. */
+/* Kills a program that was not resumed. */
 void held_done(struct held *h);
 /*
  * Starts argv[0], which is looked for in PATH. NULL ends argv.

@@ -678,7 +678,7 @@ see(struct held_run *m)
 	return seen;
 }
 
-/* Waits until the capture counts, so that the program can be let go. */
+/* Waits until the capture counts, so that the program can be resumed. */
 static int
 wait_counted(const struct held_run *m, struct run_watch *w)
 {

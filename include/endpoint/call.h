@@ -142,7 +142,7 @@ member_read(struct call *c, const char *object, const json_t *from,
  * there are no more. */
 bool param_match(const struct call *c, enum param p, size_t i,
                  struct query_pair *out);
-/* Returns the segment of the path that stands at {name}, or NULL. */
+/* Returns the segment of the path in the place of {name}, or NULL. */
 const char *path_param(const struct call *c, const char *name);
 /* True for a valid name of a service. */
 bool name_valid(const char *s);

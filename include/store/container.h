@@ -73,8 +73,8 @@ bool container_match_is(const char *kind);
 /* True if the value of such a match is a text, not an object. */
 bool container_match_is_text(const char *kind);
 /*
- * Parses a match as services have it: value is a text or, for kinds with
- * members, a JSON object of texts.
+ * Parses a match as in a service: value is a text or, for kinds with members, a
+ * JSON object of texts.
  *   Owns     container_match_done(out)
  *   Errors   -EINVAL, -ENOMEM; *out untouched
  */

@@ -439,7 +439,7 @@ TEST(a_table_of_functions_has_their_costs_in_all_stacks)
 }
 END
 
-/* GET of a graph, from T0 on; the caller wrote the query as URLs have it. */
+/* GET of a graph, from T0 on; the caller has encoded the query for a URL. */
 static struct client_reply
 render(struct test_api *a, const char *path)
 {

@@ -30,7 +30,7 @@ leave() {
   rmdir "$group" "$group-worker" || echo "not ok no_process_is_left_in_its_group"
 }
 POOL=4 HEAVY=2
-# The worker gets little memory; what its parts may use besides is a constant.
+# The worker gets little memory; all other memory of its parts is a constant.
 WORKER_CONF="memory = 512M
 max_captures = 6"
 API_CONF='request_time = 1h

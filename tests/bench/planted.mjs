@@ -22,7 +22,7 @@ const random = () => {
   state ^= state << 5;
   return (state >>> 0) / 2 ** 32;
 };
-// A count around its mean, as often as the normal distribution has it.
+// A count drawn from a normal distribution around its mean.
 const vary = (mean) =>
   Math.max(0, Math.round(mean + Math.sqrt(mean * -2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())));
 

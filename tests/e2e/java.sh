@@ -106,8 +106,8 @@ measured() { # claims of a capture of a JVM without options
 nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 [ "$(id -u)" -eq 0 ] || nobody=()
 # A JVM on one CPU collects garbage without helpers, and then counted loops have
-# no safepoint: the time of an inlined one stands at its caller. So this JVM may
-# use all CPUs, whatever this script was given.
+# no safepoint: the time of an inlined one counts as its caller's. So this JVM
+# may use all CPUs, whatever this script was given.
 jvm compiled "${nobody[@]}" taskset -c "0-$(($(nproc --all) - 1))" --
 measured compiled
 check waits.is_captured end "$(begin compiled 2 block)"

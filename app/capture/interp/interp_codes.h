@@ -84,7 +84,7 @@ interp_function_keep(struct interp_codes *c, const struct buf *texts,
  * Notes how the reading of a code object ended: rc is 0 if it was read, or is
  * the same as before. -ESTALE says that it is gone: what was read of it earlier
  * stays; if that is nothing, its function is named "[gone]" until another
- * sample meets it alive.
+ * sample finds it.
  *   Errors   other values of rc; those of interp_function_keep()
  */
 MUST_CHECK int interp_code_end(struct interp_codes *c, uint32_t i,

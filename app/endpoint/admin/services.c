@@ -1,4 +1,4 @@
-/* /api/v1/services, what stands below it, and /api/v1/workers. */
+/* /api/v1/services, the paths below it, and /api/v1/workers. */
 #include "collectors.h"
 #include "endpoint/profile/start.h"
 #include "lacks.h"

@@ -177,7 +177,7 @@ const char *const *param_words(enum param_type type);
 bool param_id_valid(enum param_type type, const char *value);
 /* Writes what a value must be, for people: "an integer from 1 to 3600". */
 void param_expects(const struct param_row *p, struct buf *out);
-/* Writes the schema of a value, as openapi.json has it. */
+/* Writes the schema of a value, as in openapi.json. */
 void
 param_put_schema(struct buf *b, const char *key, const struct param_row *p);
 

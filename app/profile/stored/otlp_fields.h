@@ -1,6 +1,6 @@
 /*
- * The messages and fields of OTLP profiles, as otlp.def lists them, and what
- * attributes are called that have a meaning here.
+ * The messages and fields of OTLP profiles, as otlp.def lists them, and the
+ * names of the attributes that have a meaning here.
  */
 #pragma once
 

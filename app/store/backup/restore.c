@@ -25,7 +25,7 @@
 #include <sys/xattr.h>
 
 #define DIR_FLAGS   (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-#define FOLDER_MODE 02770 /* as systemd/stoker.tmpfiles.conf has it */
+#define FOLDER_MODE 02770 /* as in systemd/stoker.tmpfiles.conf */
 #define FILE_MODE   0640
 #define DB_MODE     0660
 #define DB_UNNAMED  STORE_DB ".restoring"

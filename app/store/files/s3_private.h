@@ -13,7 +13,7 @@
 
 struct s3 {
 	char *base;   /* "https://host/bucket/prefix" */
-	char *host;   /* "host" or "host:port", as the endpoint has it */
+	char *host;   /* "host" or "host:port", as in the endpoint */
 	char *path;   /* "/bucket/prefix" */
 	char *bucket; /* "https://host/bucket" */
 	char *prefix, *region;

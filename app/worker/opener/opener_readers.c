@@ -335,7 +335,7 @@ readers_answer(struct opener *o, int socket)
 	row->client = -1;
 }
 
-/* Returns the state of a reader as /proc/PID/stat has it; 0: unknown. */
+/* Returns the state of a reader as in /proc/PID/stat; 0: unknown. */
 static char
 state_of(const struct reader *row)
 {

@@ -367,8 +367,8 @@ position(uint64_t call, uint64_t at)
 	return call << 31 | at << 1;
 }
 
-/* Puts code that begins at CODE, with a table of positions: call 1 stands in
- * the function itself, call 2 in call 1. */
+/* Puts code that begins at CODE, with a table of positions: call 1 is in the
+ * function itself, call 2 in call 1. */
 static void
 put_code(const uint8_t *table, size_t n)
 {

@@ -845,7 +845,7 @@ TEST(python_threads_that_run_are_named_in_a_snapshot)
 END
 
 /* A program runs a second interpreter: the functions of that one are found, and
- * none stands where the first interpreter's are missing. */
+ * none appears where the first interpreter's are missing. */
 TEST(functions_of_a_second_interpreter_are_those_of_the_inner_calls)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();

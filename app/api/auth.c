@@ -345,7 +345,7 @@ check_link(struct call *c, const char *signature)
 	claim_of(c, &subject, &claim);
 	if (!claim.kind || buf_err(&subject) || !claim.tenant ||
 	    strlen(claim.tenant) >= STORE_TENANT_MAX)
-		return unauthorized(c, "the link is not whole");
+		return unauthorized(c, "the link is incomplete");
 	rc = link_check(&c->env->store, &c->env->links, &claim, signature,
 	                clock_wall_ms());
 	if (rc == -EKEYEXPIRED)

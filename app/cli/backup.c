@@ -149,8 +149,7 @@ show_restored(const struct cli *c, const char *dir, const struct backup *b,
 	put_backup(&out, b);
 	buf_addf(&out, ", as of %s\n", taken);
 	if (aside->len)
-		buf_addf(&out, "The data from before is in %s.\n",
-		         buf_str(aside));
+		buf_addf(&out, "The previous data is in %s.\n", buf_str(aside));
 	buf_puts(&out, "The API keys are those of the backup. Keys that were "
 	               "revoked since are valid again (stoker token list); "
 	               "keys that were made since are not (stoker setup).\n");

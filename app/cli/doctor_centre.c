@@ -87,7 +87,7 @@ probe_centre(struct doctor *d)
 		return FINE;
 	}
 	if (!centre_url_ok(d->conf.agent_url)) {
-		found(d, "[agent] url is no address that begins with https://");
+		found(d, "[agent] url does not begin with https://");
 		fix(d, "stoker join https://HOST");
 		return BROKEN;
 	}

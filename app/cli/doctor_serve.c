@@ -505,7 +505,7 @@ judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 		found(d, "not heard of for ");
 		say_span(d, age_of(w, "heartbeatAt", now_s));
 		fix(d, "there: systemctl restart stoker-worker; stoker doctor "
-		       "shows why it does not get here");
+		       "shows why it cannot reach this server");
 		return true;
 	}
 	if (waits > WAITS_S) {

@@ -258,8 +258,9 @@ put_rivals(const struct match *m, struct buf *out)
 		is_short |= cpu < SHORT_MS;
 	}
 	if (is_short)
-		buf_puts(out, "  A run is so short that its start counts: have "
-		              "the programs do more.\n");
+		buf_puts(out,
+		         "  A run is so short that its start matters: have "
+		         "the programs do more.\n");
 	else if (waits)
 		buf_puts(out, "  For more than half of the time they waited, "
 		              "also for a CPU: this is not\n  compared.\n");

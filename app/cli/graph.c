@@ -457,7 +457,7 @@ graph_find(const struct graph *g, const char *name, uint32_t *out)
 		return failed("no function of the profile is called '%s'",
 		              name);
 	if (n > 1)
-		return failed("several functions are called like '%s':%s", name,
+		return failed("several functions match '%s':%s", name,
 		              buf_str(&near));
 	*out = found;
 	return LEAVE_OK;

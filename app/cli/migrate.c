@@ -56,8 +56,8 @@ check_move(const struct cli *c, const struct conf *conf)
 {
 	return db_is_remote(conf->store_database)
 	               ? LEAVE_OK
-	               : failed("database in [store] of %s names no database "
-	                        "of PostgreSQL, to which the store could move",
+	               : failed("database in [store] of %s does not name a "
+	                        "PostgreSQL database to move the store to",
 	                        settings_file(&c->opt));
 }
 

@@ -218,9 +218,10 @@ by_age(struct cli *c, const char *word, bool complete, char out[static ID_MAX])
 	int rc;
 
 	if (!read_last(word, &nth, &service))
-		return usage_error("'%s' is no profile: @last, @last~N up to "
-		                   "%d, @last:SERVICE or @last~N:SERVICE",
-		                   word, LAST_MOST);
+		return usage_error(
+			"'%s' is not a profile: @last, @last~N up to "
+			"%d, @last:SERVICE or @last~N:SERVICE",
+			word, LAST_MOST);
 	buf_puts(&path, PROFILING "/sessions");
 	query_add(&path, "service", service);
 	query_add(&path, "profileType", c->opt.type);
@@ -260,9 +261,10 @@ by_service(struct cli *c, const char *word, const char *type,
 	int rc;
 
 	if (!id_valid("", word))
-		return usage_error("'%s' is no profile: give an id, @last, or "
-		                   "the name of a service",
-		                   word);
+		return usage_error(
+			"'%s' is not a profile: give an id, @last, or "
+			"the name of a service",
+			word);
 	buf_puts(&path, PROFILING "/sessions?status=completed");
 	query_add(&path, "service", word);
 	query_add(&path, "profileType", type);
@@ -278,15 +280,16 @@ profile_named(struct cli *c, const char *word, const char *type,
 {
 	if (word[0] == '@')
 		return strncmp(word, LAST, strlen(LAST))
-		               ? usage_error("'%s' is no profile: only @last "
-		                             "begins with @",
-		                             word)
+		               ? usage_error(
+					 "'%s' is not a profile: only @last "
+					 "begins with @",
+					 word)
 		               : by_age(c, word, type, out);
 	if (is_id(word))
 		return by_id(c, word, out);
 	if (!type)
-		return usage_error("'%s' is no profile: give its id, or @last",
-		                   word);
+		return usage_error(
+			"'%s' is not a profile: give its id, or @last", word);
 	return by_service(c, word, type, out);
 }
 

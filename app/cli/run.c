@@ -854,7 +854,7 @@ read_command(struct cli *c, struct held_run *m)
 	m->words = c->operands + before;
 	program_name(before ? c->operands[0] : m->words[0], m->service);
 	if (before && strcmp(m->service, c->operands[0]) != 0)
-		return usage_error("'%s' is no name of a service",
+		return usage_error("'%s' is not a name of a service",
 		                   c->operands[0]);
 	return *m->service ? LEAVE_OK
 	                   : usage_error("no service can be named after %s: "

@@ -203,7 +203,8 @@ ask_store(const struct options *o, const char *key, struct found *out)
 		return WEXITSTATUS(status) ? WEXITSTATUS(status) : LEAVE_FAILED;
 	memcpy(out, said.p, sizeof(*out));
 	return is_sound(out) ? LEAVE_OK
-	                     : failed("the store gave a token that is none");
+	                     : failed("the store returned something that is "
+	                              "not a token");
 }
 
 /* Writes the key; if that fails, prints it, since nothing else could show

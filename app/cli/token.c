@@ -25,8 +25,8 @@ check_tenants(const char *words)
 		memcpy(word, words, n);
 		word[n] = '\0';
 		if (!id_valid("", word))
-			return usage_error("--tenant: '%s' is no name of a "
-			                   "tenant",
+			return usage_error("--tenant: '%s' is not a name "
+			                   "of a tenant",
 			                   word);
 	}
 	return LEAVE_OK;
@@ -85,7 +85,7 @@ check_join(struct token_ask *ask)
 	int64_t now_ms = clock_wall_ms();
 
 	if (ask->host && !id_valid("", ask->host))
-		return usage_error("--host: '%s' is no name of a host",
+		return usage_error("--host: '%s' is not a name of a host",
 		                   ask->host);
 	if (!ask->expires_ms)
 		ask->expires_ms = now_ms + TOKEN_JOIN_MS;

@@ -506,7 +506,7 @@ TEST(a_store_is_backed_up_verified_and_restored)
 	         0,
 	         "/tmp/stoker-test.*.new: 0 files of profiles and 0 windows, "
 	         "* KiB, as of *Z\n"
-	         "The data from before is in "
+	         "The previous data is in "
 	         "/tmp/stoker-test.*.new.before-restore-*Z.\n"
 	         "The API keys are those of the backup. *(stoker setup).\n"},
 		{"verify --state $HOME.new --config stoker.conf", 0,

@@ -500,7 +500,7 @@ TEST(captures_are_asked_for_and_cancelled)
 	         "SERVICE  SAMPLES  RESULT\n"
 	         "sess-*  *Z  cpu   svc            0  cancelled\n"},
 		{"remove svc", 64,
-	         "stoker: 'svc' is no profile: give its id, or @last\n"},
+	         "stoker: 'svc' is not a profile: give its id, or @last\n"},
 		{"symbolize @last", 1,
 	         "stoker: @last: there are not as many complete profiles\n"
 	         "  stoker sessions lists those there are\n"},

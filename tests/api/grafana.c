@@ -597,7 +597,7 @@ TEST(what_is_wrong_is_refused_by_name)
 		{"SelectSeries", "{\"start\":\"x\"}", "start must be a number"},
 		{"SelectSeries", "{\"groupBy\":1}", "group_by must be a list"},
 		{"SelectSeries", "[]", "must be an object"},
-		{"SelectSeries", "{", "no JSON"},
+		{"SelectSeries", "{", "not JSON"},
 		{"SelectSeries",
 	         "{\"profileTypeID\":\"" CPU "\",\"end\":1,\"step\":0}",
 	         "step must be"},

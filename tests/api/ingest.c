@@ -847,10 +847,10 @@ TEST(a_push_in_json_that_is_not_understood_says_what_was_expected)
 	static const struct {
 		const char *body, *want;
 	} bad[] = {
-		{"", "no JSON of a push"},
-		{"[]", "no JSON of a push"},
-		{"{\"series\":[", "no JSON of a push"},
-		{"{\"series\":[]} x", "no JSON of a push"},
+		{"", "not the JSON of a push"},
+		{"[]", "not the JSON of a push"},
+		{"{\"series\":[", "not the JSON of a push"},
+		{"{\"series\":[]} x", "not the JSON of a push"},
 		{"{\"series\":{}}", "series must be a list"},
 		{"{\"series\":[1]}", "series must be a list of objects"},
 		{"{\"series\":[{}]}", "service_name"},

@@ -85,7 +85,7 @@ else
     "$(NPM=$(realpath "$B/npm") node tests/e2e/exporter.mjs "$STATE/otlp" "http://127.0.0.1:$PORT" "$TOKEN" "$start" 2>&1)" \
     'protobuf: stored
 json: stored
-a part: {"rejectedProfiles":"1","errorMessage":"/: this is no name of a service"}
+a part: {"rejectedProfiles":"1","errorMessage":"/: this is not a name of a service"}
 nothing of it: failed 422
 no key: failed 401'
   exported() { # three windows of four samples of 10 ms, with their label

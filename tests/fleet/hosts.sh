@@ -363,7 +363,7 @@ key_of() { api GET '/api/v1/tokens?limit=100' | jq -r --arg h "$1" '.items[] | s
 api DELETE "/api/v1/tokens/$(key_of h10)" -o /dev/null
 check a_revoked_key_is_told_on_its_host wait_for 30 grep -q "centre: it refuses this host's key (401" "$STATE/log/h10.log"
 kept=$(here h10 'SELECT MAX(end_ms) FROM profile_window WHERE level = 1')
-check a_full_disk_is_told_on_its_host wait_for 60 grep -q 'continuous profiling rests: less than' "$STATE/log/h9.log"
+check a_full_disk_is_told_on_its_host wait_for 60 grep -q 'continuous profiling pauses: less than' "$STATE/log/h9.log"
 more_of() { [ "$(here h10 'SELECT MAX(end_ms) FROM profile_window WHERE level = 1')" -gt "$kept" ]; }
 check what_is_profiled_meanwhile_stays_on_the_host wait_for 130 more_of
 check and_is_not_at_the_centre eval '[ "$(cursor_of h10)" -le "$kept" ]'

@@ -156,22 +156,22 @@ static const struct {
 	bool reported; /* only for hosts that report it */
 	int64_t (*of)(const struct hosts *h, const struct worker *w);
 } gauges[] = {
-	{"silent_seconds", "Since a host of the fleet was heard of last", false,
-         silent_s},
+	{"silent_seconds", "Time since a host of the fleet was last heard from",
+         false, silent_s},
 	{"waiting_windows", "Minutes that wait on a host of the fleet", true,
          waiting_windows_of},
 	{"waiting_bytes", "Bytes of these", true, waiting_bytes_of},
 	{"waiting_results", "Results of captures that wait there", true,
          waiting_results_of},
-	{"waiting_seconds", "Since the oldest minute that waits there began",
-         true, oldest_s},
+	{"waiting_seconds",
+         "Time since the oldest minute that waits there began", true, oldest_s},
 };
 
 static void
 put_clocks(const struct hosts *h, struct buf *out)
 {
 	put_gauge("clock_offset_seconds",
-	          "The clock of a host less the store's", out);
+	          "How far the clock of a host is ahead of the store's", out);
 	for (size_t i = 0; i < h->workers.n; i++) {
 		const struct worker *w = &h->workers.items[i];
 
@@ -188,7 +188,9 @@ static void
 put_lags(const struct hosts *h, struct buf *out)
 {
 	put_gauge("lag_seconds",
-	          "Since the end of what has arrived of a host's windows", out);
+	          "Time since the end of the newest windows that arrived from "
+	          "a host",
+	          out);
 	for (size_t i = 0; i < h->arrivals.n; i++) {
 		const struct arrived *a = &h->arrivals.items[i];
 

@@ -495,7 +495,7 @@ static const struct {
          "It was running: it ends as failed, with what was sampled"},
 	{UNDER_WAY, "204",
          "latest=true, and a profile is being taken: see Retry-After"},
-	{NOT_MODIFIED, "304", "As If-None-Match has it"},
+	{NOT_MODIFIED, "304", "The reply is the one that If-None-Match names"},
 	{NOTED, "202", "A notification: nothing is answered"},
 	{NOTHING_THERE, "204", "optional=true, and there is nothing"},
 };

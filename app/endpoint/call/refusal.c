@@ -23,7 +23,7 @@ static const struct {
          "Links work for a limited time, and only as they were sent. Ask "
          "whoever sent this one for a new link. With an API key of this "
          "server you can make one yourself: {stoker top $} prints it."},
-	{E_Forbidden, "This page is not yours to see", ""},
+	{E_Forbidden, "You may not see this page", ""},
 	{E_UnknownProfile, "This profile is not here any more",
          "It was deleted, or is older than profiles are kept. A profile that "
          "must stay can be pinned: {stoker pin $}."},

@@ -448,14 +448,14 @@ message_read(enum message m, bool is_json, const void *p, size_t n,
 	if (is_json)
 		buf_add(&text, p, n);
 	else if (message_json(m, p, n, &text)) {
-		buf_puts(why, "the body is no protobuf message");
+		buf_puts(why, "the body is not a protobuf message");
 		return -EBADMSG;
 	}
 	if (buf_err(&text))
 		return buf_err(&text);
 	from = json_loadb(buf_str(&text), text.len, 0, &e);
 	if (!from) {
-		buf_addf(why, "the body is no JSON: %s", e.text);
+		buf_addf(why, "the body is not JSON: %s", e.text);
 		return -EBADMSG;
 	}
 	return fit(m, from, out, why);

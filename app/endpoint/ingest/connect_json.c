@@ -47,7 +47,7 @@ wrong(struct push_json *j, const struct push_row *row, const char *expected)
 static int
 broken(struct push_json *j)
 {
-	buf_puts(j->why, "the body is no JSON of a push");
+	buf_puts(j->why, "the body is not the JSON of a push");
 	return -EBADMSG;
 }
 

@@ -231,7 +231,7 @@ read_push(struct request_push *r, bool is_json)
 
 	while (!rc && (more = wire_next(&w, &f)) != 0) {
 		if (more < 0)
-			rc = bad(r, "the body is no protobuf message");
+			rc = bad(r, "the body is not a protobuf message");
 		else if (f.key == WIRE_KEY(REQUEST_SERIES, WIRE_BYTES))
 			rc = read_series(r, f.bytes);
 	}

@@ -73,7 +73,7 @@ make_windows(struct export *e, const struct otlp_part *of, struct profile *p)
 	if (rc && rc != -EBADMSG && rc != -EOVERFLOW)
 		return rc;
 	reject(e, of->profiles, "%s: %s", name,
-	       rc ? buf_str(&why) : "this is no name of a service");
+	       rc ? buf_str(&why) : "this is not a name of a service");
 	push_windows_done(&e->list.windows[e->list.n - 1]);
 	return 0;
 }

@@ -171,7 +171,9 @@ function_metrics_get(struct call *c)
 	           "Share of a service's CPU time in a function or package "
 	           "itself.",
 	           &self);
-	put_metric(out, "stoker_function_cpu_samples",
-	           "Samples of a service that these shares are of.", &samples);
+	put_metric(
+		out, "stoker_function_cpu_samples",
+		"Samples of a service from which these shares are calculated.",
+		&samples);
 	return 0;
 }

@@ -127,8 +127,8 @@ range_put_lost(const struct range *r, struct buf *out)
 	buf_puts(out, "profiles are left out, since their bytes are missing or "
 	              "damaged: ");
 	put_left(&r->lost, out);
-	buf_puts(out, "; stoker verify on the server reports what else is, and "
-	              "how to mend it");
+	buf_puts(out, "; stoker verify on the server reports what else is "
+	              "damaged, and how to repair it");
 }
 
 /* True if a part of the range comes from this host. */

@@ -275,14 +275,14 @@ read_element(struct jfr_chunk *c, struct jfr_cursor *at, bool in_class,
 	read_attributes(c, at, &a);
 	if (depth == MAX_DEPTH || c->nclasses > MAX_ROWS ||
 	    c->nfields > MAX_ROWS)
-		return fail(c, at->p, "its metadata are too large");
+		return fail(c, at->p, "its metadata is too large");
 	if (class)
 		rc = add_class(c, &a);
 	else if (in_class && jfr_text_is(&what, "field"))
 		rc = add_field(c, &a);
 	for (n = jfr_int(at); !rc && n && !at->bad; n--)
 		rc = read_element(c, at, class, depth + 1);
-	return rc || !at->bad ? rc : fail(c, at->p, "its metadata are cut off");
+	return rc || !at->bad ? rc : fail(c, at->p, "its metadata is cut off");
 }
 
 static int
@@ -341,7 +341,7 @@ read_metadata(struct jfr_chunk *c, const char *p)
 
 	(void)jfr_int(&at); /* size */
 	if (jfr_int(&at) != METADATA)
-		return fail(c, p, "its metadata are not there");
+		return fail(c, p, "its metadata is missing");
 	for (int i = 0; i < 3; i++)
 		(void)jfr_int(&at); /* start, duration, id */
 	rc = read_strings(c, &at) ?: read_element(c, &at, false, 0);

@@ -795,7 +795,8 @@ read_values(struct otlp *o, const struct sample_read *s,
 		                 &out[columns[0]]);
 	return n == ncolumns || (n && !old)
 	               ? 0
-	               : bad(o, "a sample has not one value for each type");
+	               : bad(o,
+	                     "a sample does not have one value for each type");
 }
 
 static int

@@ -399,6 +399,7 @@ pprof_sample(struct decode *d, struct wire w)
 	}
 	s->nlabels = p->nlabels - s->label0;
 	if (!r && d->nvalues - value0 != p->ntypes)
-		return pprof_bad(d, "a sample has not one value for each type");
+		return pprof_bad(
+			d, "a sample does not have one value for each type");
 	return r;
 }

@@ -135,8 +135,8 @@ judge_missing(struct making *m, const struct extent *e)
 	rc = extent_check(&m->from, e);
 	extent_explain(&m->from, e, rc ? rc : -EIO, m->why);
 	buf_addf(m->why,
-	         ", of %s; stoker verify lists all that is damaged, and what "
-	         "mends it",
+	         ", of %s; stoker verify lists all damage, and how to repair "
+	         "it",
 	         e->owner);
 	return -EUCLEAN;
 }
@@ -210,7 +210,7 @@ first_damage(void *arg, enum db_damage kind, const char *line)
 	if (!m->why->len)
 		buf_addf(m->why,
 		         "%s/" STORE_DB " is damaged: %s; stoker verify lists "
-		         "all, and what mends it",
+		         "all damage, and how to repair it",
 		         m->from.path, line);
 }
 

@@ -85,8 +85,8 @@ open_backup(struct restoring *r)
 
 	if (!rc && r->flaw.len) {
 		buf_addf(r->why,
-		         "%s is damaged: %s; stoker verify %s lists all, and "
-		         "what mends it",
+		         "%s is damaged: %s; stoker verify %s lists all "
+		         "damage, and how to repair it",
 		         dir, buf_str(&r->flaw), dir);
 		rc = -EUCLEAN;
 	}

@@ -112,8 +112,8 @@ store_try(struct store *s, int64_t min_free, struct finding *out)
 		finding_set(out, WARNING,
 		            "make room there, or lower max_bytes in [store] "
 		            "and [continuous]",
-		            "written and renamed; only %s are free, so that "
-		            "continuous profiling rests",
+		            "written and renamed; only %s are free, so "
+		            "continuous profiling pauses",
 		            buf_str(&size));
 	else
 		finding_set(out, FINE, NULL, "written and renamed; %s are free",

@@ -50,7 +50,7 @@ static void
 refuse(struct watches *w, int64_t now_ns)
 {
 	if (w->state != CONTINUOUS_HOST_REFUSED) {
-		log_warn("continuous profiling rests: less than %lld bytes "
+		log_warn("continuous profiling pauses: less than %lld bytes "
 		         "of disk are free",
 		         (long long)w->conf->continuous_min_free);
 		w->next_ns = now_ns;

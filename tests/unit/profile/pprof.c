@@ -423,7 +423,7 @@ TEST(values_may_not_be_shared_out_unevenly)
 	put_sample(&b, 0, 0);
 	put_sample(&b, 0, 2);
 	check_refused(b.p, b.len, MAX_BYTES, -EBADMSG,
-	              "a sample has not one value for each type");
+	              "a sample does not have one value for each type");
 }
 END
 

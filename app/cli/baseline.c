@@ -136,7 +136,7 @@ find_label(struct cli *c, const char *label, const char *service,
 	first = json_array_get(json_object_get(r.json, "items"), 0);
 	if (!first)
 		return failed("no baseline '%s' of %s profiles of %s\n"
-		              "  stoker baseline list shows those there are",
+		              "  stoker baseline list shows all",
 		              label, type, service);
 	snprintf(id, ID_MAX, "%s", json_member(first, "baselineId"));
 	return LEAVE_OK;

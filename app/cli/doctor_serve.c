@@ -502,7 +502,7 @@ judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 	value_show(&d->found, json_object_get(w, "host"));
 	found(d, ": ");
 	if (!json_is_true(json_object_get(w, "alive"))) {
-		found(d, "not heard of for ");
+		found(d, "silent for ");
 		say_span(d, age_of(w, "heartbeatAt", now_s));
 		fix(d, "there: systemctl restart stoker-worker; stoker doctor "
 		       "shows why it cannot reach this server");

@@ -185,7 +185,7 @@ explain_few(struct cli *c, const char *word, const char *service)
 		              "  stoker sessions lists those of all types",
 		              word, c->opt.type);
 	return failed("%s: there are not as many complete profiles\n"
-	              "  stoker sessions lists those there are",
+	              "  stoker sessions lists all",
 	              word);
 }
 
@@ -248,7 +248,7 @@ explain_none(struct cli *c, const char *word, const char *type)
 	if (rc)
 		return rc;
 	return failed("'%s' has no complete %s profile\n"
-	              "  stoker sessions --service %s lists those it has",
+	              "  stoker sessions --service %s lists its profiles",
 	              word, type, word);
 }
 

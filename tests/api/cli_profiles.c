@@ -62,7 +62,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "  30.0     30.0       30           draw\n"},
 		{"top @last~2", 1,
 	         "stoker: @last~2: there are not as many complete profiles\n"
-	         "  stoker sessions lists those there are\n"},
+	         "  stoker sessions lists all\n"},
 		{"top sess-aaaaaaaaaaaaaaaaaaaa", 1,
 	         "stoker: unknown profile 'sess-*' (UnknownProfile)\n"},
 		{"get @last --format folded", 0,
@@ -80,7 +80,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "(InvalidParameter)\n"},
 		{"get svc --type memory", 1,
 	         "stoker: 'svc' has no complete memory profile\n"
-	         "  stoker sessions --service svc lists those it has\n"},
+	         "  stoker sessions --service svc lists its profiles\n"},
 		{"pin @last", 0,
 	         "@last is sess-*: cpu of svc, *Z\n"
 	         "sess-*: pinned\n"},
@@ -100,10 +100,10 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "sess-*: removed\n"},
 		{"remove @last", 1,
 	         "stoker: @last: there are not as many complete profiles\n"
-	         "  stoker sessions lists those there are\n"},
+	         "  stoker sessions lists all\n"},
 		{"open svc", 1,
 	         "stoker: 'svc' has no complete cpu profile\n"
-	         "  stoker sessions --service svc lists those it has\n"},
+	         "  stoker sessions --service svc lists its profiles\n"},
 	};
 
 	gateway_show_all(rows, ARRAY_LEN(rows));
@@ -259,7 +259,7 @@ TEST(two_profiles_are_compared_and_checked)
 		{"check --baseline v9 --session @last", 2,
 	         "@last is sess-*: cpu of svc, *Z\n"
 	         "stoker: no baseline 'v9' of cpu profiles of svc\n"
-	         "  stoker baseline list shows those there are\n"},
+	         "  stoker baseline list shows all\n"},
 		{"remove @last~1", 1,
 	         "@last~1 is sess-*: cpu of svc, *Z\n"
 	         "stoker: the baseline 'v1' (bl-*) uses this session "
@@ -503,10 +503,10 @@ TEST(captures_are_asked_for_and_cancelled)
 	         "stoker: 'svc' is not a profile: give its id, or @last\n"},
 		{"symbolize @last", 1,
 	         "stoker: @last: there are not as many complete profiles\n"
-	         "  stoker sessions lists those there are\n"},
+	         "  stoker sessions lists all\n"},
 		{"analysis @last", 1,
 	         "stoker: @last: there are not as many complete profiles\n"
-	         "  stoker sessions lists those there are\n"},
+	         "  stoker sessions lists all\n"},
 	};
 
 	gateway_show_all(rows, ARRAY_LEN(rows));

@@ -401,7 +401,7 @@ TEST(doctor_warns_of_hosts_that_are_silent_or_lag)
 		{"",
 	         "UPDATE worker SET alive_until_ms = 0, heartbeat_ms = "
 	         "heartbeat_ms - 7300000 WHERE host = '" TEST_AGENT "'",
-	         TEST_AGENT ": not heard of for 2 h",
+	         TEST_AGENT ": silent for 2 h",
 	         "there: systemctl restart stoker-worker"},
 		{",\"waitingWindows\":12,\"waitingMs\":700000", "",
 	         TEST_AGENT ": 12 windows wait there, the oldest for 12 min",

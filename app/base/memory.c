@@ -10,7 +10,7 @@ double
 memory_most_api(const struct conf *c)
 {
 	/* While an importer reads a large file, its API process has the file
-	 * and decodes what comes back of it: each within a request's memory. */
+	 * and decodes what comes back: each within a request's memory. */
 	double import = 2 * (double)c->api_request_memory;
 	double process = (double)(MEMORY_API_PROCESS + MEMORY_IMPORTER);
 

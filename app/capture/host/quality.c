@@ -146,7 +146,7 @@ lacks_names(int64_t frames, int64_t named)
 }
 
 /* True when names of a whole language are missing: as the innermost frames, or
- * as callers, which are all that profiles of waits show of it. */
+ * as callers, which are all of it that profiles of waits show. */
 static bool
 has_unknown_code(const struct quality *q)
 {

@@ -1,6 +1,6 @@
 /*
  * A language whose functions an interpreter runs: how the program is
- * recognised, where its threads keep their frames, and what a frame is called.
+ * recognised, where its threads keep their frames, and how a frame is named.
  * Python is one; capture/python is the example to read beside this.
  *
  * An interpreter's frames are a list or an array in its memory, and calls

@@ -1,6 +1,6 @@
 /*
  * A language whose functions are compiled at run time: how the program is
- * recognised, how the caller of a frame is found, and what a frame is called.
+ * recognised, how the caller of a frame is found, and how a frame is named.
  * Java is one; capture/hotspot is the example to read beside this.
  *
  * Its frames lie on the thread's own stack, among those of C code, so the

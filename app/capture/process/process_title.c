@@ -40,7 +40,7 @@ program_of(const struct process *proc)
 	return NULL;
 }
 
-/* Puts a name in the place of a title; the title stays if there is no room. */
+/* Replaces a title by a name; the title stays if there is no room. */
 static void
 set(const struct modules *m, const char *name, struct place *out)
 {

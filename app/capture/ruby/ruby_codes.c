@@ -185,8 +185,8 @@ read_parts(struct reader *r)
 	                   &r->batch);
 }
 
-/* Reads the first elements of arrays that stand in the place of paths: a path
- * and its target. */
+/* Reads the first elements of arrays that replace paths: a path and its
+ * target. */
 static int
 read_paths(struct reader *r)
 {

@@ -1,6 +1,6 @@
 /*
- * Windows of continuous profiling in the place of sessions: "win-..." is a
- * profileId like any other.
+ * Windows of continuous profiling used as sessions: "win-..." is a profileId
+ * like any other.
  */
 #pragma once
 

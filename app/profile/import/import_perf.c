@@ -555,8 +555,8 @@ frame_line(struct reader *d, const char *line, size_t n)
 }
 
 /* True if the next line is a frame, and so begins a call chain. What the line
- * before it has in the place of a frame is the address of its data (perf record
- * -d, page faults). */
+ * before it has instead of a frame is the address of its data (perf record -d,
+ * page faults). */
 static bool
 chain_follows(const struct reader *d)
 {

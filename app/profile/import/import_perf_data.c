@@ -3,7 +3,7 @@
  *
  * Stacks are the kernel's, or are unwound from copies of registers and memory
  * by the caller's unwinder. Frames of files have an offset and a build-id but
- * no name, which whoever has the files can add.
+ * no name; names can be added where the files are.
  *
  * Source: perf_event_open(2), PERF_RECORD_SAMPLE; tools/perf/util/session.c and
  * machine.c of Linux 6.1.

@@ -47,8 +47,8 @@ export function words(name: string) {
     .replace(/\b(cpu|rss|url|pid)\b/gi, word => word.toUpperCase());
 }
 
-/* Titles that people read in the place of a name of the API, and hints in the
-   place of its description; '' where the title says it all. */
+/* Titles that people read instead of a name of the API, and hints instead of
+   its description; '' where the title says it all. */
 const PLAIN: Record<string, [title: string, hint?: string]> = {
   match: ['Match', 'One rule, such as unit, exe, cmdline or container; the '
     + 'manual has all. Processes that the matching ones start in their unit '

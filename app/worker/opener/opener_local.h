@@ -4,9 +4,9 @@
  * be ended, not even by SIGKILL; and the kernel reads the page of a new uprobe
  * under a lock that every fork(2) on the host takes.
  *
- * An overlay is as good as its layers, which whoever mounted it chose.
- * A user can mount one in a user namespace, with a FUSE server of its own below
- * it. An overlay is therefore accepted if
+ * An overlay is as good as its layers, which its mounter chose. A user can
+ * mount one in a user namespace, with a FUSE server of its own below it. An
+ * overlay is therefore accepted if
  *  - the worker itself runs from it; or
  *  - it is mounted in a mount namespace that the worker's user namespace owns,
  *    where only the host's administrator mounts: in that of the process, or in

@@ -12,7 +12,7 @@
  * Replaces *out with a block of one fresh minute, or of the minutes of an hour.
  *
  *   Shape    minutes is 1 or 60; *random is the state of random_next()
- *   Units    start_ms is the begin of that minute or hour
+ *   Units    start_ms is the beginning of that minute or hour
  */
 void minute_block(const char *tenant, int services, int minutes,
                   int64_t start_ms, uint64_t *random, struct buf *out);

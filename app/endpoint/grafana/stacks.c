@@ -107,7 +107,7 @@ put_functions(const struct profile *p, uint32_t most, struct buf *out)
 
 /* --- calls ---------------------------------------------------------------- */
 
-/* Answers with a format that no release has numbers for: only in JSON. */
+/* Answers in JSON only: no release of the protocol numbers these fields. */
 static int
 answer_sandwich(struct call *c, const json_t *asked, const struct profile *p)
 {

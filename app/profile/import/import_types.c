@@ -286,10 +286,10 @@ value_of_type(const struct profile *p, const struct type *t)
 	return unknown_value(p, t);
 }
 
-/* Returns the type of a file if the caller names none: the type of its default
- * value, or of the one that follows a default without a type, as bytes follow
- * objects, or else of its first value with a type. A heap profile without a
- * default is of memory in use, which pprof shows. */
+/* Returns the type of a file if the caller names none: that of its default
+ * value; if that has no type, that of the next value, since bytes follow
+ * objects; or else that of its first value with a type. A heap profile without
+ * a default is of memory in use, which pprof shows. */
 static const struct type *
 own_type(const struct profile *p)
 {

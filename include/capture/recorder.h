@@ -9,7 +9,8 @@
  * debug information takes long.
  *
  *	recorder_new, recorder_start …
- *	poll on recorder_poll, then recorder_drain, until capture_ended
+ *	poll on recorder_poll, then recorder_drain and recorder_join, until
+ *	capture_ended
  *	fork: capture_profile; recorder_remove
  *
  * A capture whose duration is CAPTURE_ENDLESS is cut into windows instead:
@@ -77,33 +78,35 @@ void recorder_free(struct recorder *c);
 DEFINE_CLEANUP(struct recorder *, recorder_free)
 
 /*
- * Starts a capture; processes that have exited already are skipped.
+ * Starts a capture. It follows its processes one after another, in turns with
+ * other captures, and its time begins when it follows all; processes that have
+ * exited already are skipped. What does not fit into this call is done by
+ * recorder_join(), and then errors are those of capture_error().
  *
  *   Owns     *out belongs to c: recorder_remove() it
  *   Errors   -EINVAL the type is not sampled, -EBUSY too many rates, -ESRCH no
  *            process is left, -EACCES and -EPERM of event_open, -EXDEV not
- *            allowed to see the process, -EPROTONOSUPPORT this kernel can't
- *            take profiles of the type, -ENOMEM, -errno
+ *            allowed to see the process, -ETIMEDOUT no process can be read,
+ *            -EPROTONOSUPPORT this kernel can't take profiles of the type,
+ *            -ENOMEM, -errno
  */
 MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);
+/* Returns why a capture cannot begin, as recorder_start(); 0: it has begun, or
+ * will. */
+int capture_error(const struct capture *c);
 /* Ends the capture at the next drain. */
 void capture_stop(struct capture *c);
 /*
- * Reads all records that are in the rings. Processes can be found faster than
- * their records are read, so call this before capture_watch() or
- * capture_leave().
- */
-void recorder_catch_up(struct recorder *c, struct capture *one);
-/*
- * Follows one more process from now on; one that is followed already is
- * unaffected.
- *   Errors   as recorder_start
+ * Names all processes that a capture shall follow from now on. Those that it
+ * does not follow yet are followed by recorder_join().
+ *   Errors   -ENOMEM
  */
 MUST_CHECK int
-capture_watch(struct recorder *c, struct capture *one, int32_t pid);
-/* Stops following a process; does nothing if the capture does not follow it. */
-void capture_leave(struct capture *one, int32_t pid);
+capture_follow(struct capture *c, const int32_t *pids, uint32_t n);
+/* Stops following processes; those that the capture does not follow are left
+ * out. */
+void capture_leave(struct capture *c, const int32_t *pids, uint32_t n);
 /*
  * Reads what kept the processes of all captures from running, for the cuts that
  * follow; without this call, a cut lacks that data.
@@ -114,7 +117,7 @@ void recorder_read_hindrances(struct recorder *c);
  * has ended, for capture_profile(). The capture that was cut goes on, empty.
  *
  *   Owns     *out is the caller's; capture_free() it
- *   Errors   -ENOMEM; nothing is cut
+ *   Errors   -EAGAIN the capture has not begun, -ENOMEM; nothing is cut
  */
 MUST_CHECK int
 capture_cut(struct recorder *c, struct capture *one, struct capture **out);
@@ -135,16 +138,20 @@ void recorder_drop_trees(struct recorder *c, const struct capture *but);
 size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);
 /* Reads all records that are in the rings. */
 void recorder_drain(struct recorder *c);
+/* Follows some of the processes that captures are told to follow, and lets
+ * captures begin that follow all of theirs. Call it after each drain. */
+void recorder_join(struct recorder *c);
 /*
  * Returns how long the next drain may wait if no ring gets half full before:
  * less while processes come and go, or while memory that many samples point to
- * has to be read.
+ * has to be read, and 0 while there are processes to follow.
  */
 unsigned recorder_patience_ms(const struct recorder *c);
 
 /* True when the capture's time is over and all its samples are in. */
 bool capture_ended(const struct capture *c);
 uint64_t capture_samples(const struct capture *c);
+/* 0: it has not begun. */
 uint64_t capture_elapsed_ns(const struct capture *c);
 uint64_t capture_duration_ns(const struct capture *c); /* as asked, or until it
                                                           was stopped */

@@ -43,6 +43,7 @@ capture_free(struct capture *c)
 	breaks_done(&c->breaks);
 	tape_free(c->tape);
 	buf_done(&c->began);
+	free(c->joining.pids);
 	free(c->rows);
 	free(c);
 }
@@ -216,28 +217,6 @@ set_kernel(struct recorder *c, struct source *source)
 }
 
 static int
-watch_all(struct capture *c, const struct capture_ask *ask)
-{
-	uint32_t watched = 0;
-	int last = -ESRCH;
-
-	for (uint32_t i = 0; i < ask->npids; i++) {
-		int rc = procs_watch(c->source->procs, (uint32_t)ask->pids[i],
-		                     UINT64_C(1) << c->slot);
-
-		watched += !rc;
-		if (rc == -EACCES || rc == -EPERM)
-			last = -EXDEV;
-		else if (rc == -ETIMEDOUT)
-			last = rc;
-		else if (rc && rc != -ESRCH)
-			return rc;
-		c->quality.processes_unread += rc == -ETIMEDOUT;
-	}
-	return watched ? 0 : last;
-}
-
-static int
 capture_new(struct recorder *all, const struct capture_ask *ask,
             struct capture **out)
 {
@@ -257,6 +236,9 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 	c->type = ask->type;
 	c->titles = ask->titles;
 	c->threads = ask->threads;
+	c->start_ns = c->end_ns = CAPTURE_NOT_BEGUN;
+	c->duration_ns = ask->duration_ns;
+	c->tape = tape_new(c->start_ns, ask->timeline_bytes);
 	if (clock) {
 		c->quality.asked_rate = (int64_t)ask->rate * 1000;
 		c->quality.run_rate = rate_millihertz(period);
@@ -267,6 +249,9 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 		rc = c->rows ? 0 : -ENOMEM;
 	}
 	if (!rc)
+		rc = capture_follow(c, ask->pids, ask->npids);
+	c->joining.opened = c->joining.n;
+	if (!rc)
 		rc = source_of(all, period, ask, &c->source);
 	if (rc)
 		return rc;
@@ -275,27 +260,6 @@ capture_new(struct recorder *all, const struct capture_ask *ask,
 		c->quality.notes |= QUALITY_NOTE_OF(LOWERED);
 	*out = TAKE(c);
 	return 0;
-}
-
-static void
-set_time(struct capture *c, uint64_t duration_ns)
-{
-	c->start_ms = clock_wall_ms();
-	c->start_ns = c->drained_ns = (uint64_t)clock_mono_ns();
-	c->end_ns = c->start_ns + duration_ns;
-	tape_begin(c->tape, c->start_ns);
-}
-
-/* Starts the capture's time. Reading a program for the first time takes up to a
- * second; samples from that time are not counted, since rings overflow and no
- * thread of an interpreter is followed yet. */
-static void
-begin(struct recorder *c, struct capture *one, const struct capture_ask *ask)
-{
-	recorder_pass_over(c, one->source);
-	set_time(one, ask->duration_ns);
-	c->known_ns = one->start_ns + NS_PER_S;
-	capture_began_with(one, c->host, ask->pids, ask->npids);
 }
 
 int
@@ -317,12 +281,10 @@ recorder_start(struct recorder *c, const struct capture_ask *ask,
 		c->slots[ask->slot] = one;
 		one->source->slots |= UINT64_C(1) << ask->slot;
 		set_kernel(c, one->source);
-		one->start_ns = one->end_ns = CAPTURE_NOT_BEGUN;
-		one->tape = tape_new(one->start_ns, ask->timeline_bytes);
-		rc = watch_all(one, ask);
+		c->joining = true;
+		recorder_join(c);
+		rc = one->error;
 	}
-	if (!rc)
-		begin(c, one, ask);
 	recorder_blame(c, CAPTURES_MAX);
 	if (!rc) {
 		one->quality.worker_cpu_ns += recorder_cpu_spent(c);
@@ -364,10 +326,12 @@ capture_stop(struct capture *c)
 {
 	uint64_t now = (uint64_t)clock_mono_ns();
 
-	if (now < c->end_ns) {
+	if (now >= c->end_ns)
+		return;
+	c->quality.notes |= QUALITY_NOTE_OF(STOPPED);
+	c->duration_ns = 0;
+	if (has_begun(c))
 		c->end_ns = now;
-		c->quality.notes |= QUALITY_NOTE_OF(STOPPED);
-	}
 }
 
 bool
@@ -387,13 +351,21 @@ capture_elapsed_ns(const struct capture *c)
 {
 	uint64_t now = (uint64_t)clock_mono_ns();
 
+	if (!has_begun(c))
+		return 0;
 	return (now < c->end_ns ? now : c->end_ns) - c->start_ns;
 }
 
 uint64_t
 capture_duration_ns(const struct capture *c)
 {
-	return c->end_ns - c->start_ns;
+	return has_begun(c) ? c->end_ns - c->start_ns : c->duration_ns;
+}
+
+int
+capture_error(const struct capture *c)
+{
+	return c->error;
 }
 
 int64_t
@@ -403,30 +375,6 @@ capture_start_ms(const struct capture *c)
 }
 
 /* --- endless captures: cutting windows, and bounding memory --------------- */
-
-int
-capture_watch(struct recorder *c, struct capture *one, int32_t pid)
-{
-	uint64_t bit = UINT64_C(1) << one->slot;
-	int rc;
-
-	if (procs_follows(one->source->procs, (uint32_t)pid, bit))
-		return 0;
-	recorder_blame(c, one->slot);
-	rc = procs_watch(one->source->procs, (uint32_t)pid, bit);
-	if (!rc)
-		rc = sampler_add(one->source->sampler, c->host, pid);
-	if (!rc)
-		capture_began_with(one, c->host, &pid, 1);
-	recorder_blame(c, CAPTURES_MAX);
-	return rc == -EACCES || rc == -EPERM ? -EXDEV : rc;
-}
-
-void
-capture_leave(struct capture *one, int32_t pid)
-{
-	procs_drop(one->source->procs, (uint32_t)pid, UINT64_C(1) << one->slot);
-}
 
 /* Resets a capture to the state with which the next window starts. */
 static void
@@ -467,7 +415,9 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	CLEANUP(capture_free_ptr) struct capture *cut = malloc(sizeof(*cut));
 	uint64_t until = one->drained_ns;
 	struct trie fresh;
-	int rc = cut ? trie_init(&fresh, c->conf.max_nodes) : -ENOMEM;
+	int rc = !has_begun(one) ? -EAGAIN
+	         : cut           ? trie_init(&fresh, c->conf.max_nodes)
+	                         : -ENOMEM;
 
 	if (rc) {
 		free(TAKE(cut));
@@ -477,6 +427,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	cut->end_ns = until;
 	cut->tape = NULL;
 	cut->rows = NULL; /* memory in use has no windows */
+	cut->joining = (struct joining){0};
 	cut->began = (struct buf)BUF_INIT(0);
 	one->breaks = (struct breaks){0}; /* now owned by the other capture */
 	cut->window = true;

@@ -457,6 +457,8 @@ drain(struct recorder *c, struct source *source, uint64_t now)
 		one->quality.worker_cpu_ns += cpu / n;
 		if (until > one->drained_ns) /* otherwise it has just begun */
 			one->drained_ns = until;
+		if (!has_begun(one))
+			continue;
 		capture_tape_counters(one, c->host, until);
 		if (one->rows)
 			capture_rows_look(one);
@@ -502,5 +504,7 @@ recorder_patience_ms(const struct recorder *c)
 {
 	bool hurry = c->hurry || (uint64_t)clock_mono_ns() < c->known_ns;
 
+	if (c->joining)
+		return 0;
 	return hurry ? CAPTURES_DRAIN_MS : CAPTURES_CALM_MS;
 }

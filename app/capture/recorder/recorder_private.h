@@ -22,6 +22,8 @@ struct recorder {
 	size_t ring_left;
 	struct sampler_filter *filter; /* kept from the last sampler, or NULL */
 	bool hurry;              /* the last drain left something urgent */
+	uint32_t turn;           /* slot whose turn it is to follow a process */
+	bool joining;            /* there are processes to follow */
 	uint64_t known_ns;       /* until then every drain is urgent */
 	uint32_t stacks, cut;    /* in the last drain; cut: deeper than their
 	                         dump */
@@ -61,6 +63,15 @@ struct row {
 
 #define CAPTURE_NOT_BEGUN UINT64_MAX
 
+/* Processes that a capture is told to follow; the first `at` were looked at. */
+struct joining {
+	int32_t *pids; /* 0: no longer wanted */
+	uint32_t n, cap, at;
+	uint32_t opened;   /* how many the sampler was opened with */
+	uint32_t followed; /* before the capture begins, */
+	int last;          /* and the last error but -ESRCH, or 0 */
+};
+
 struct capture {
 	uint32_t slot;
 	enum profile_type_id type;
@@ -71,6 +82,9 @@ struct capture {
 	struct modules *modules;
 	struct trie trie;
 	struct context_rows contexts;
+	struct joining joining;
+	int error;                 /* why it cannot begin; 0: it can */
+	uint64_t duration_ns;      /* once it has begun: until it is stopped */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, or CAPTURE_NOT_BEGUN */
 	uint64_t drained_ns;       /* samples up to this time are counted */
 	int64_t start_ms;
@@ -95,6 +109,16 @@ struct capture {
 void recorder_blame(const struct recorder *c, uint32_t slot);
 /* Returns the CPU time spent since the last call. */
 int64_t recorder_cpu_spent(struct recorder *c);
+/* True when a capture's time runs, or is over. */
+static inline bool
+has_begun(const struct capture *c)
+{
+	return c->start_ns != CAPTURE_NOT_BEGUN;
+}
+
+/* Reads all records that are in the rings of a capture's source: processes can
+ * be found faster than their records are read. */
+void recorder_catch_up(struct recorder *c, struct capture *one);
 /* Handles news of the processes that a source follows. */
 proc_seen source_proc_seen;
 /* Removes the first watcher from the set and returns its slot. */
@@ -107,8 +131,8 @@ next_slot(uint64_t *watchers)
 	return slot;
 }
 
-/* Notes the resources that processes have used before the capture begins to
- * follow them, and names their threads in its timeline. */
+/* Notes the resources that processes have used before the capture begins, or
+ * begins to follow them. */
 void capture_began_with(struct capture *c, const struct host *host,
                         const int32_t *pids, size_t n);
 /* Sets in q the CPU time that the capture's living processes have used since,

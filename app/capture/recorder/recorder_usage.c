@@ -36,8 +36,6 @@ capture_began_with(struct capture *c, const struct host *host,
                    const int32_t *pids, size_t n)
 {
 	read_usage(host, HOST_USE_ALL, pids, n, &c->began);
-	for (size_t i = 0; i < n; i++)
-		capture_tape_names(c, host, pids[i]);
 }
 
 /* Finds what a process had used when the capture began to follow it; nothing

@@ -139,11 +139,12 @@ take_pull(struct analyser *a, const struct msg_pull *m, int fds[static 2])
 static void
 take_checkpoint(struct analyser *a, struct analyser_job *job, int fd)
 {
-	int rc = -EBUSY; /* the earlier child is still writing */
+	/* it has not begun, or the earlier child is still writing */
+	int rc = -EBUSY;
 
 	if (!job->capture)
 		return; /* DONE has been sent */
-	if (!job->checkpointer)
+	if (!job->checkpointer && capture_elapsed_ns(job->capture))
 		rc = fd < 0 ? -EBADF
 		            : analyser_fork_finisher(a, job, fd, true,
 		                                     &job->checkpointer);
@@ -252,8 +253,9 @@ take_symbolize(struct analyser *a, const struct msg_symbolize *m,
 	}
 }
 
-void
-analyser_follow(struct analyser *a, const struct msg_start *m)
+/* Takes FOLLOW and LEAVE; ignores them if their capture has ended. */
+static void
+take_follow(struct analyser *a, const struct msg_start *m)
 {
 	struct analyser_job *job = analyser_job(a, m->id);
 
@@ -263,19 +265,10 @@ analyser_follow(struct analyser *a, const struct msg_start *m)
 		pass_joined(job, m->pids, m->npids);
 	if (!job->capture)
 		return;
-	recorder_catch_up(a->captures, job->capture);
-	for (uint32_t i = 0; i < m->npids; i++) {
-		int rc = 0;
-
-		if (m->type == MSG_LEAVE)
-			capture_leave(job->capture, m->pids[i]);
-		else
-			rc = capture_watch(a->captures, job->capture,
-			                   m->pids[i]);
-		if (rc && rc != -ESRCH)
-			log_debug("%s: process %d: %s", job->id, m->pids[i],
-			          strerror(-rc));
-	}
+	if (m->type == MSG_LEAVE)
+		capture_leave(job->capture, m->pids, m->npids);
+	else if (capture_follow(job->capture, m->pids, m->npids))
+		log_debug("%s: no memory for its processes", job->id);
 }
 
 static int
@@ -307,7 +300,7 @@ take_message(struct analyser *a)
 	else if (n == sizeof(m.start) &&
 	         (m.type == MSG_FOLLOW || m.type == MSG_LEAVE) &&
 	         id_fits(m.start.id))
-		analyser_follow(a, &m.start);
+		take_follow(a, &m.start);
 	else if (n == sizeof(m.pull) && m.type == MSG_PULL)
 		take_pull(a, &m.pull, fds);
 	else if (n == sizeof(m.capture) && m.type == MSG_ROLLUP)
@@ -361,6 +354,17 @@ finish(struct analyser *a, struct analyser_job *job)
 		analyser_clear(job);
 }
 
+/* Ends a job whose capture cannot begin. */
+static void
+give_up(struct analyser *a, struct analyser_job *job)
+{
+	int rc = capture_error(job->capture);
+
+	recorder_remove(a->captures, TAKE(job->capture));
+	analyser_fail(a, job, false, analyser_error(job, rc), rc);
+	analyser_clear(job);
+}
+
 static void
 look_at_jobs(struct analyser *a)
 {
@@ -370,11 +374,15 @@ look_at_jobs(struct analyser *a)
 	for (unsigned i = 0; i < CAPTURES_MAX; i++) {
 		struct analyser_job *job = &a->jobs[i];
 
-		if (!job->capture || job->watch)
+		if (!job->capture)
 			continue;
-		if (capture_ended(job->capture))
+		if (capture_error(job->capture))
+			give_up(a, job);
+		else if (job->watch)
+			continue;
+		else if (capture_ended(job->capture))
 			finish(a, job);
-		else if (tell)
+		else if (tell && capture_elapsed_ns(job->capture))
 			send_progress(a, job, WORKER_CAPTURING);
 	}
 	if (tell)
@@ -494,6 +502,7 @@ work(struct analyser *a)
 		worker_alive(a->ask, a->conf->worker_watchdog, &a->alive_ns);
 		rc = wait_for_work(a);
 		recorder_drain(a->captures);
+		recorder_join(a->captures);
 		look_at_jobs(a);
 	} while (!rc);
 	return rc;

@@ -164,8 +164,6 @@ void analyser_fail(const struct analyser *a, const struct analyser_job *job,
                    bool checkpoint, enum capture_error error, int sys_error);
 /* Starts sampling without an end. */
 void analyser_watch(struct analyser *a, const struct msg_start *m);
-/* Handles FOLLOW and LEAVE; ignores them if their capture has ended. */
-void analyser_follow(struct analyser *a, const struct msg_start *m);
 /* Cuts all watches, and forks a child that writes their windows. */
 void analyser_cut(struct analyser *a);
 /* How a child processes the pieces in a file. */

@@ -107,7 +107,6 @@ analyser_record(struct analyser *a, struct analyser_job *job,
 	if (rc)
 		return rc;
 	job->make = analyser_name;
-	job->start_ms = capture_start_ms(job->capture);
 	analyser_prepare_fork(a);
 	return 0;
 }
@@ -124,6 +123,7 @@ analyser_name(const struct analyser *a, const struct analyser_job *job,
 	                             out->checkpoint ? NULL : &out->timeline)
 	           : -ENOMEM;
 
+	out->start_ms = capture_start_ms(job->capture);
 	if (!rc)
 		analyser_list(job, host, n, out);
 	*sys_error = rc;

@@ -94,6 +94,7 @@ work(struct fixture *f)
 	while (capture_samples(f->capture) < enough) {
 		burn(10 * NS_PER_MS);
 		recorder_drain(f->recorder);
+		recorder_join(f->recorder);
 	}
 }
 
@@ -312,8 +313,8 @@ TEST(a_process_is_taken_in_while_it_runs)
 		end(pid);
 		SKIP("this user may not sample");
 	}
-	ck_assert_int_eq(capture_watch(f.recorder, f.capture, pid), 0);
-	ck_assert_int_eq(capture_watch(f.recorder, f.capture, pid), 0);
+	ck_assert_int_eq(capture_follow(f.capture, &pid, 1), 0);
+	ck_assert_int_eq(capture_follow(f.capture, &pid, 1), 0);
 	close(to);
 	work(&f);
 	end(pid);
@@ -340,7 +341,8 @@ TEST(a_process_that_has_just_begun_is_followed)
 		SKIP("this user may not sample");
 	}
 	busy = child(&to[1]);
-	ck_assert_int_eq(capture_watch(f.recorder, f.capture, busy), 0);
+	ck_assert_int_eq(capture_follow(f.capture, &busy, 1), 0);
+	recorder_join(f.recorder);
 	close(to[1]);
 	while (capture_samples(f.capture) < SOME)
 		recorder_drain(f.recorder);
@@ -452,6 +454,69 @@ TEST(the_recorder_samples_every_type_that_a_way_has_it_for)
 	}
 	ask.type = TYPE_goroutine;
 	ck_assert_int_eq(recorder_start(f.recorder, &ask, &f.capture), -EINVAL);
+}
+END
+
+/* A host on which it takes a while to read what a process has mapped. */
+#define MAPS_NS (10 * NS_PER_MS)
+static unsigned maps_read;
+
+static int
+ask_slowly(void *arg, const struct host_ask *ask, struct host_reply *reply,
+           int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	const int64_t end = clock_mono_ns() + MAPS_NS;
+
+	if (ask->op == HOST_MAPS) {
+		maps_read++;
+		while (clock_mono_ns() < end)
+			;
+	}
+	return host_ask_here(arg, ask, reply, fds, nfds);
+}
+
+#define MANY 20
+TEST(records_are_read_while_a_capture_follows_many_processes)
+{
+	const struct host slow = {.ask = ask_slowly, .arg = here.arg};
+	CLEANUP_FIXTURE struct fixture f = {0};
+	struct capture_ask ask = {.slot = 1,
+	                          .type = TYPE_cpu,
+	                          .rate = 999,
+	                          .duration_ns = CAPTURE_ENDLESS,
+	                          .npids = MANY};
+	struct capture *many;
+	int32_t pids[MANY];
+	int to[MANY];
+	unsigned before, drains = 0;
+
+	for (size_t i = 0; i < MANY; i++)
+		pids[i] = child(&to[i]);
+	ask.pids = pids;
+	if (!start(&f)) {
+		for (size_t i = 0; i < MANY; i++)
+			end(pids[i]);
+		SKIP("this user may not sample");
+	}
+	f.recorder->host = f.recorder->modules->host = &slow;
+	ck_assert_int_eq(recorder_start(f.recorder, &ask, &many), 0);
+	while (!capture_elapsed_ns(many)) {
+		ck_assert_int_eq(capture_error(many), 0);
+		ck_assert_uint_eq(recorder_patience_ms(f.recorder), 0);
+		before = maps_read;
+		recorder_drain(f.recorder);
+		recorder_join(f.recorder);
+		ck_assert_uint_le(maps_read - before, 6);
+		drains++;
+	}
+	ck_assert_uint_ge(drains, 3);
+	ck_assert_uint_eq(maps_read, MANY);
+	ck_assert_int_eq(many->quality.processes, MANY);
+	work(&f);
+	for (size_t i = 0; i < MANY; i++) {
+		close(to[i]);
+		end(pids[i]);
+	}
 }
 END
 

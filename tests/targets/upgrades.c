@@ -5,6 +5,7 @@
  * 	gcc -shared -fPIC -DVERSION=1 -o 1 upgrades.c, and 2 likewise
  * 	upgrades alone	loads them from this folder
  * 	upgrades shared	has a process that shares its memory load them
+ * 	upgrades apart	has such a process work in them
  */
 #define NOINLINE      __attribute__((noinline))
 #define JOIN(a, b)    a##b
@@ -45,6 +46,7 @@ work(void)
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -52,24 +54,41 @@ work(void)
 #include <unistd.h>
 
 static char path[64];
+static void *volatile library;
 
 static int
-load(void *library)
+load(void *arg)
 {
-	*(void **)library = dlopen(path, RTLD_NOW);
-	return 0;
+	library = dlopen(path, RTLD_NOW);
+	return arg != NULL;
 }
 
-static void *
-load_apart(void)
+static int
+work(void *arg)
+{
+	struct timespec start, now;
+	void (*work)(void);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!library)
+		usleep(1000);
+	work = (__typeof__(work))dlsym(library, "work");
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do {
+		work();
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - start.tv_sec) * 1000 +
+	                 (now.tv_nsec - start.tv_nsec) / 1000000 <
+	         300);
+	return arg != NULL;
+}
+
+static pid_t
+share_with(int (*function)(void *))
 {
 	static char stack[1 << 20];
-	void *library = NULL;
-	pid_t child = clone(load, stack + sizeof(stack), CLONE_VM | SIGCHLD,
-	                    (void *)&library);
 
-	waitpid(child, NULL, 0);
-	return library;
+	return clone(function, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
 }
 
 static int
@@ -91,24 +110,25 @@ put(int version)
 }
 
 static int
-work_in(int version, int shared)
+work_in(int version, const char *way)
 {
-	struct timespec start, now;
-	void *library = put(version) ? NULL
-	                : shared     ? load_apart()
-	                             : dlopen(path, RTLD_NOW);
-	void (*work)(void) = library ? (__typeof__(work))dlsym(library, "work")
-	                             : NULL;
+	pid_t child = 0;
 
-	if (!work)
+	if (put(version))
 		return 1;
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	do {
-		work();
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - start.tv_sec) * 1000 +
-	                 (now.tv_nsec - start.tv_nsec) / 1000000 <
-	         300);
+	library = NULL;
+	if (!strcmp(way, "apart"))
+		child = share_with(work);
+	if (!strcmp(way, "shared"))
+		waitpid(share_with(load), NULL, 0);
+	else
+		load(NULL);
+	if (!library)
+		return 1;
+	if (child)
+		waitpid(child, NULL, 0);
+	else
+		work(NULL);
 	return dlclose(library);
 }
 
@@ -121,7 +141,7 @@ main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	for (int i = 0;; i++)
-		if (work_in(1 + i % 2, !strcmp(argv[1], "shared")))
+		if (work_in(1 + i % 2, argv[1]))
 			return 1;
 }
 #endif

@@ -65,8 +65,11 @@ struct process {
 	uint32_t gone_tid; /* the thread that ended at gone_ns */
 	bool headless;     /* its first thread ended */
 	bool forked;       /* it has executed no program since then */
+	bool forks;        /* it has created a process since it executed one */
 	bool shares;       /* forked with the memory of its parent */
-	uint8_t apart;     /* times that its parent lacked code of its own */
+	bool gives;        /* its last child shares its memory */
+	uint8_t apart;     /* times that one of the two lacked code of the
+	                      other one */
 	bool unwatched;    /* PROC_UNWATCHED was reported */
 	bool loading;      /* the kernel may be loading its program */
 	struct maps maps;

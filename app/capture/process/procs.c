@@ -11,8 +11,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define BUCKETS   4096u
-#define MAX_APART 3 /* looks for a process's code in its parent */
+#define BUCKETS 4096u
+#define MAX_APART \
+	3 /* looks for code of a child in its parent, or the reverse */
 
 /* --- one process ---------------------------------------------------------- */
 
@@ -448,6 +449,7 @@ apply_fork(struct procs *p, const struct record *r)
 		parent->threads++;
 		report(p, parent->watchers, PROC_THREAD, r);
 	} else {
+		parent->forks = true;
 		forked_process(p, r, parent);
 	}
 }
@@ -515,7 +517,8 @@ apply_comm(struct procs *p, const struct record *r)
 		return;
 	/* The thread that executes a program becomes the first one. */
 	proc->headless = false;
-	proc->forked = proc->shares = false;
+	proc->forked = proc->forks = false;
+	proc->shares = proc->gives = false;
 	proc->titled = false;
 	proc->loading = true;
 	if (proc->gone_ns)
@@ -533,45 +536,77 @@ apply_comm(struct procs *p, const struct record *r)
 		unwinder_flush(proc->unwinder);
 }
 
-static bool
-has_mapping(const struct process *proc, const struct map_seen *want)
+/* Errors: -ENOENT it has no such mapping, -ESRCH it has ended; or as
+ * maps_text() */
+static int
+look_for_mapping(const struct process *proc, const struct map_seen *want)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(MAPS_MAX_TEXT);
 	CLEANUP_FREE struct map_seen *rows = NULL;
 	uint32_t threads;
 	size_t n = 0;
+	int rc = maps_text(proc->modules->host, (int32_t)proc->pid, &text,
+	                   &threads);
 
-	if (maps_text(proc->modules->host, (int32_t)proc->pid, &text,
-	              &threads) ||
-	    maps_split(text.p, &rows, &n))
-		return false;
+	if (!rc)
+		rc = maps_split(text.p, &rows, &n);
+	if (!rc && !n)
+		rc = -ESRCH;
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].executable && rows[i].start == want->start &&
 		    rows[i].end == want->end &&
 		    !strncmp(rows[i].path, want->path, strlen(want->path)))
-			return true;
-	return false;
+			return 0;
+	return -ENOENT;
 }
 
-/* A process may have been created with the memory of its parent (CLONE_VM),
- * which no record says: then the parent has what it maps. */
-static void
-teach_parent(struct procs *p, struct process *child,
-             const struct map_seen *seen)
+/*
+ * True if a process was created with the memory of its parent (CLONE_VM), which
+ * no record says: then one of them has the code that the other one maps. A
+ * process that has ended is taken to be as the parent's child before it.
+ *   Shape    other is the parent or the child, and has not mapped it
+ */
+static bool
+do_share(struct process *child, struct process *parent,
+         const struct process *other, const struct map_seen *seen)
 {
-	struct process *parent = child->forked ? *place_of(p, child->parent)
-	                                       : NULL;
+	int rc;
 
-	if (!parent || parent->begun_ns > child->begun_ns ||
-	    (!child->shares && child->apart >= MAX_APART))
-		return;
-	if (!child->shares)
-		child->shares = has_mapping(parent, seen);
+	if (!child->forked || parent->begun_ns > child->begun_ns)
+		return false;
+	if (child->shares || child->apart >= MAX_APART)
+		return child->shares;
+	rc = look_for_mapping(other, seen);
+	if (!rc || rc == -ENOENT)
+		parent->gives = !rc;
+	child->shares = parent->gives;
 	child->apart += !child->shares;
-	if (!child->shares)
+	return child->shares;
+}
+
+static void
+teach_parents(struct procs *p, struct process *proc,
+              const struct map_seen *seen)
+{
+	struct process *parent = *place_of(p, proc->parent);
+
+	if (!parent || parent == proc || !do_share(proc, parent, parent, seen))
 		return;
 	process_learn(parent, p->modules, seen);
-	teach_parent(p, parent, seen);
+	teach_parents(p, parent, seen);
+}
+
+static void
+teach_children(struct procs *p, struct process *proc,
+               const struct map_seen *seen)
+{
+	for (uint32_t i = 0; proc->forks && i < BUCKETS; i++)
+		for (struct process *q = p->buckets[i]; q; q = q->next)
+			if (q->parent == proc->pid && q != proc &&
+			    do_share(q, proc, q, seen))
+				process_learn(q, p->modules, seen);
 }
 
 /* True for memory that takes the place of code of a file. */
@@ -607,7 +642,8 @@ apply_mmap(struct procs *p, const struct record *r)
 	if (!covers_file(proc, &seen) ||
 	    process_read_maps(proc, p->modules, &threads))
 		process_learn(proc, p->modules, &seen);
-	teach_parent(p, proc, &seen);
+	teach_parents(p, proc, &seen);
+	teach_children(p, proc, &seen);
 	process_interp_threads(proc, p->sampler);
 	process_probe(proc, p->sampler, true);
 }

@@ -527,7 +527,7 @@ END
  * that shares its memory. */
 TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 {
-	static const char *const ways[] = {"alone", "shared"};
+	static const char *const ways[] = {"alone", "shared", "apart"};
 	CLEANUP_CAPTURED struct captured c = nothing();
 	char text[256];
 
@@ -543,8 +543,12 @@ TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 		begin(&c, text, "ready");
 	}
 	capture(&c, "--seconds 2 --rate 400");
-	ck_assert_int_gt(samples(&c, ";main;work_in;work;in_version_1"), 0);
-	ck_assert_int_gt(samples(&c, ";main;work_in;work;in_version_2"), 0);
+	ck_assert_int_gt(samples(&c, ";main;work_in;work;work;in_version_1"),
+	                 0);
+	ck_assert_int_gt(samples(&c, ";main;work_in;work;work;in_version_2"),
+	                 0);
+	ck_assert_int_gt(samples(&c, "clone;work;work;in_version_1"), 0);
+	ck_assert_int_gt(samples(&c, "clone;work;work;in_version_2"), 0);
 	ck_assert_double_ge(quality(&c, "stacksComplete"),
 	                    0.95 * quality(&c, "samplesKept"));
 }

@@ -96,7 +96,7 @@ programs_of_the_tarball_run() {
 the_source_package_is_debian_s() {
   local version tree=$temp/source/tree
   version=$(dpkg-deb -f "$deb" Version)
-  B=$B VERSION=$version conf/packages/source "$temp/source" &&
+  B=$B VERSION=$version XZ_LEVEL=1 conf/packages/source "$temp/source" &&
     dpkg-source -x "$temp"/source/*.dsc "$tree" >/dev/null 2>&1 &&
     equal "$(dpkg-parsechangelog -l "$tree/debian/changelog" -S Version)" "$version" &&
     equal "$(env -u MAKEFLAGS make -s -C "$tree" version)" "$version" &&

@@ -137,6 +137,9 @@ filled() { # percent: of the bytes that Fills fills, within 8
     END { got = n ? 100 * got / n : 0; printf "%.1f of %d bytes\n", got, n
       exit !(n > 50e6 && got > want - 8 && got < want + 8) }' want="$1" "$STATE/folded"
 }
+first_of() { # session: the function below which most is allocated
+  stoker_cli top "$1" --limit 1
+}
 heap() { # java, options
   local name=$1
   shift
@@ -144,6 +147,7 @@ heap() { # java, options
   check "$name.allocations_are_captured" end "$(begin "$name" 5 alloc)"
   for part in 60 30 10; do check "$name.methods_that_fill_it_are_known_$part" filled $part; done
   check "$name.no_note_is_about_java" no_note Java
+  check "$name.the_method_that_fills_most_is_the_first" says Fills.fill60 first_of "$(jq -r .id "$STATE/result")"
   finished "$(begin "$name" 2 memory)" >"$STATE/result"
   check "$name.a_note_says_where_its_methods_are" has_note 'a profile of type alloc has the methods that fill it'
   done_with

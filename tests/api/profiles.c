@@ -829,7 +829,7 @@ TEST(a_link_that_lacks_a_part_is_401)
 		buf_puts(&bad, at + strlen(parts[i]));
 		r = ask(&a, (struct ask){.path = buf_str(&bad)});
 		assert_error(&r, 401, "Unauthorized");
-		ck_assert_msg(strstr(reply_text(&r, "message"), "whole"),
+		ck_assert_msg(strstr(reply_text(&r, "message"), "incomplete"),
 		              "row %zu: %s", i, buf_str(&r.body));
 	}
 }

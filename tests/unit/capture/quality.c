@@ -464,7 +464,8 @@ TEST(languages_that_are_not_read_are_named_with_what_helps)
 		const char *text = json_string_value(
 			json_array_get(json_object_get(j, "reasons"), 1));
 
-		ck_assert_ptr_nonnull(strstr(text, "that can be read: Erlang"));
+		ck_assert_ptr_nonnull(
+			strstr(text, "that cannot be read: Erlang"));
 		ck_assert_ptr_nonnull(strstr(text, "+JPperf true"));
 		ck_assert_ptr_nonnull(strstr(text, "; Lua: "));
 	}

@@ -257,6 +257,7 @@ static const int opening[] = {
 	SCMP_SYS(perf_event_open),
 	SCMP_SYS(bpf),
 	SCMP_SYS(process_vm_writev), /* opener_rates.c */
+	SCMP_SYS(kcmp),              /* opener_answer.c */
 	SCMP_SYS(timer_create),      /* privilege.c: limit of a child */
 	SCMP_SYS(timer_settime),
 	SCMP_SYS(setgroups),

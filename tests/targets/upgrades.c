@@ -6,6 +6,7 @@
  * 	upgrades alone	loads them from this folder
  * 	upgrades shared	has a process that shares its memory load them
  * 	upgrades apart	has such a process work in them
+ * 	upgrades forked	works in 1, while a child loads 1, too, and then 2
  */
 #define NOINLINE      __attribute__((noinline))
 #define JOIN(a, b)    a##b
@@ -132,6 +133,27 @@ work_in(int version, const char *way)
 	return dlclose(library);
 }
 
+static int
+stay(void)
+{
+	pid_t child = fork();
+
+	load(NULL);
+	if (!library)
+		return 1;
+	if (child) {
+		work(NULL);
+		waitpid(child, NULL, 0);
+		return dlclose(library);
+	}
+	usleep(50000); /* by now its parent has it as well */
+	dlclose(library);
+	snprintf(path, sizeof(path), "./2");
+	load(NULL);
+	work(NULL);
+	_exit(0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -140,6 +162,12 @@ main(int argc, char **argv)
 	snprintf(path, sizeof(path), "./%s.so", argv[1]);
 	puts("ready");
 	fflush(stdout);
+	if (!strcmp(argv[1], "forked")) {
+		snprintf(path, sizeof(path), "./1");
+		while (!stay())
+			;
+		return 1;
+	}
 	for (int i = 0;; i++)
 		if (work_in(1 + i % 2, argv[1]))
 			return 1;

@@ -67,9 +67,7 @@ struct process {
 	bool forked;       /* it has executed no program since then */
 	bool forks;        /* it has created a process since it executed one */
 	bool shares;       /* forked with the memory of its parent */
-	bool gives;        /* its last child shares its memory */
-	uint8_t apart;     /* times that one of the two lacked code of the
-	                      other one */
+	bool compared;     /* whether it shares is known */
 	bool unwatched;    /* PROC_UNWATCHED was reported */
 	bool loading;      /* the kernel may be loading its program */
 	struct maps maps;

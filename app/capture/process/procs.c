@@ -11,9 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define BUCKETS 4096u
-#define MAX_APART \
-	3 /* looks for code of a child in its parent, or the reverse */
+#define BUCKETS      4096u
+#define MAX_COMPARED 16 /* children whose memory is compared at a time */
 
 /* --- one process ---------------------------------------------------------- */
 
@@ -518,7 +517,7 @@ apply_comm(struct procs *p, const struct record *r)
 	/* The thread that executes a program becomes the first one. */
 	proc->headless = false;
 	proc->forked = proc->forks = false;
-	proc->shares = proc->gives = false;
+	proc->shares = proc->compared = false;
 	proc->titled = false;
 	proc->loading = true;
 	if (proc->gone_ns)
@@ -536,53 +535,63 @@ apply_comm(struct procs *p, const struct record *r)
 		unwinder_flush(proc->unwinder);
 }
 
-/* Errors: -ENOENT it has no such mapping, -ESRCH it has ended; or as
- * maps_text() */
-static int
-look_for_mapping(const struct process *proc, const struct map_seen *want)
+static bool
+has_mapping(const struct process *proc, const struct map_seen *want)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(MAPS_MAX_TEXT);
 	CLEANUP_FREE struct map_seen *rows = NULL;
 	uint32_t threads;
 	size_t n = 0;
-	int rc = maps_text(proc->modules->host, (int32_t)proc->pid, &text,
-	                   &threads);
 
-	if (!rc)
-		rc = maps_split(text.p, &rows, &n);
-	if (!rc && !n)
-		rc = -ESRCH;
-	if (rc)
-		return rc;
+	if (maps_text(proc->modules->host, (int32_t)proc->pid, &text,
+	              &threads) ||
+	    maps_split(text.p, &rows, &n))
+		return false;
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].executable && rows[i].start == want->start &&
 		    rows[i].end == want->end &&
 		    !strncmp(rows[i].path, want->path, strlen(want->path)))
-			return 0;
-	return -ENOENT;
+			return true;
+	return false;
 }
 
-/*
- * True if a process was created with the memory of its parent (CLONE_VM), which
- * no record says: then one of them has the code that the other one maps. A
- * process that has ended is taken to be as the parent's child before it.
- *   Shape    other is the parent or the child, and has not mapped it
- */
+/* True if both have mapped the same file at the same place by themselves. */
+static bool
+both_mapped(const struct process *a, const struct process *b, uint64_t start)
+{
+	const struct map *x = maps_find(&a->maps, start);
+	const struct map *y = maps_find(&b->maps, start);
+
+	return x && y && x->module == y->module && x->start == y->start;
+}
+
+/* True if a process was created with the memory of its parent (CLONE_VM), which
+ * no record says. If it has ended, that is taken from what it has mapped: its
+ * parent has it, too, but has not mapped it. */
 static bool
 do_share(struct process *child, struct process *parent,
-         const struct process *other, const struct map_seen *seen)
+         const struct map_seen *by_child)
 {
+	const struct host_ask ask = {
+		.op = HOST_SHARED,
+		.count = 2,
+		.list = {(int32_t)parent->pid, (int32_t)child->pid},
+	};
+	uint32_t shared;
 	int rc;
 
 	if (!child->forked || parent->begun_ns > child->begun_ns)
 		return false;
-	if (child->shares || child->apart >= MAX_APART)
+	if (child->compared)
 		return child->shares;
-	rc = look_for_mapping(other, seen);
-	if (!rc || rc == -ENOENT)
-		parent->gives = !rc;
-	child->shares = parent->gives;
-	child->apart += !child->shares;
+	rc = host_value(parent->modules->host, &ask, &shared);
+	child->compared = !rc || by_child;
+	if (!rc)
+		child->shares = shared;
+	else if (rc == -ESRCH && by_child)
+		child->shares = !both_mapped(child, parent,
+		                             by_child->start) &&
+		                has_mapping(parent, by_child);
 	return child->shares;
 }
 
@@ -592,7 +601,7 @@ teach_parents(struct procs *p, struct process *proc,
 {
 	struct process *parent = *place_of(p, proc->parent);
 
-	if (!parent || parent == proc || !do_share(proc, parent, parent, seen))
+	if (!parent || parent == proc || !do_share(proc, parent, seen))
 		return;
 	process_learn(parent, p->modules, seen);
 	teach_parents(p, parent, seen);
@@ -602,10 +611,13 @@ static void
 teach_children(struct procs *p, struct process *proc,
                const struct map_seen *seen)
 {
+	unsigned compared = 0;
+
 	for (uint32_t i = 0; proc->forks && i < BUCKETS; i++)
 		for (struct process *q = p->buckets[i]; q; q = q->next)
 			if (q->parent == proc->pid && q != proc &&
-			    do_share(q, proc, q, seen))
+			    (q->compared || compared++ < MAX_COMPARED) &&
+			    do_share(q, proc, NULL))
 				process_learn(q, p->modules, seen);
 }
 

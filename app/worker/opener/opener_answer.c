@@ -9,8 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/stat.h>
 
 #define REFUSED_NS (60 * NS_PER_S) /* between two log lines */
@@ -340,6 +342,23 @@ watch_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (ask->count && !has_program(ask->pid))
 		return -ENXIO;
 	return prober_watch(o->probers, ask, out->in);
+}
+
+int
+compare_memory(struct opener *o, const struct host_ask *ask, struct answer *out)
+{
+	long differ;
+
+	(void)o;
+	/* one that ended is not on the list, or has no memory any more */
+	if (ask->count != 2 || !has_program(ask->list[0]) ||
+	    !has_program(ask->list[1]))
+		return -ESRCH;
+	differ = syscall(SYS_kcmp, ask->list[0], ask->list[1], KCMP_VM, 0, 0);
+	if (differ < 0)
+		return -errno;
+	out->reply.value = !differ;
+	return 0;
 }
 
 int

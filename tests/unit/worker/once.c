@@ -524,11 +524,14 @@ TEST(a_parent_that_waits_for_its_child_to_execute_has_its_callers)
 END
 
 /* It is closed, renamed over and opened again, by the process itself or by one
- * that shares its memory. */
+ * that shares its memory. What a child with a copy of the memory loads is not in
+ * its parent. */
 TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 {
-	static const char *const ways[] = {"alone", "shared", "apart"};
+	static const char *const ways[] = {"alone", "shared", "apart",
+	                                   "forked"};
 	CLEANUP_CAPTURED struct captured c = nothing();
+	double in_1;
 	char text[256];
 
 	if (why_not())
@@ -549,6 +552,12 @@ TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 	                 0);
 	ck_assert_int_gt(samples(&c, "clone;work;work;in_version_1"), 0);
 	ck_assert_int_gt(samples(&c, "clone;work;work;in_version_2"), 0);
+	in_1 = (double)samples(&c, ";main;stay;work;work;in_version_1");
+	ck_assert_double_ge(in_1, 30);
+	ck_assert_double_ge(
+		in_1 + (double)samples(&c,
+	                               ";main;stay;work;work;in_version_2"),
+		0.95 * (double)samples(&c, ";main;stay;"));
 	ck_assert_double_ge(quality(&c, "stacksComplete"),
 	                    0.95 * quality(&c, "samplesKept"));
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MIGRATE_TRIES 3
+#define LOOK_MAX_NS   NS_PER_S /* for a look at the schema */
 
 int64_t db_look_ns = 5 * NS_PER_S;
 
@@ -427,18 +428,22 @@ db_check_schema(struct db *db, bool may_migrate, struct buf *why)
 }
 
 /* A later release may have changed the schema since this process opened the
- * database. */
+ * database. If there is no answer soon, the caller finds out why. */
 static int
 look_at_schema(struct db *db)
 {
 	CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
-	int64_t now_ns = clock_mono_ns();
+	int64_t now_ns = clock_mono_ns(), until_ns = db->until_ns;
 	struct db_schema schema;
+	int rc;
 
 	if (now_ns < db->look_ns)
 		return 0;
 	db->look_ns = now_ns + db_look_ns;
-	if (usable_schema(db, &schema, &why) != -EPROTONOSUPPORT)
+	db_until(db, now_ns + LOOK_MAX_NS);
+	rc = usable_schema(db, &schema, &why);
+	db_until(db, until_ns);
+	if (rc != -EPROTONOSUPPORT)
 		return 0;
 	db->look_ns = 0;
 	snprintf(db->why, sizeof(db->why), "%s", buf_str(&why));

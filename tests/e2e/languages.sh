@@ -589,12 +589,12 @@ unread_erlang() { # name, folder of the packages, ld.so with arguments
   local name=$1
   erlang_begins "$@" || return
   check "$name.is_captured" capture "$name"
-  check "$name.a_note_says_what_helps" says "$name" 'by its name,.*can be read: Erlang: .*JPperf'
+  check "$name.a_note_says_what_helps" says "$name" 'as its name says,.*can be read: Erlang: .*JPperf'
   done_with
   flags='-JPperf true' erlang_begins "$name-named" "${@:2}" || return
   check "$name.is_captured_with_that" capture "$name-named"
   check "$name.functions_have_names_then" under "$name-named" 'shares:share_60/0' 100
-  check "$name.no_note_says_more" eval '! says "$name-named" "by its name," >/dev/null'
+  check "$name.no_note_says_more" eval '! says "$name-named" "as its name says," >/dev/null'
   done_with
 }
 newer=$B/packages/sid-erlang

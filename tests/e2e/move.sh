@@ -81,7 +81,7 @@ move() { as_user "$STATE/bin/stoker" migrate --from-sqlite --config "$STATE/$1.c
 conf_for one db
 conf_for two file
 check a_store_in_use_does_not_move says 'is in use' move one
-check a_store_does_not_move_without_a_database says 'names no database' \
+check a_store_does_not_move_without_a_database says 'does not name a PostgreSQL database' \
   as_user "$STATE/bin/stoker" migrate --from-sqlite --config "$STATE/stoker.conf"
 process_stop worker
 end=$(date +%s)

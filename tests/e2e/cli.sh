@@ -451,7 +451,7 @@ drives_nothing() { # the name as it is written, arguments
   [ "$({ terminal "$@"; stoker_cli "$@"; } | LC_ALL=C grep -caP '\xc2\x9b|\xe2\x80\xae')" = 0 ] &&
     grep -qF "$written" <(stoker_cli "$@")
 }
-check a_profile_drives_no_terminal drives_nothing 'clear  2J' get @last:demo --format folded
+check a_profile_drives_no_terminal drives_nothing 'clear?2J' get @last:demo --format folded
 check json_drives_no_terminal drives_nothing 'clear\u009b2J' top @last:demo --json
 check an_upload_that_is_no_profile_is_refused says '(UnsupportedMediaType)' stoker_cli upload demo "$STATE/stoker.conf"
 # Files are converted without a server.

@@ -589,7 +589,7 @@ unread_erlang() { # name, folder of the packages, ld.so with arguments
   local name=$1
   erlang_begins "$@" || return
   check "$name.is_captured" capture "$name"
-  check "$name.a_note_says_what_helps" says "$name" 'as its name says,.*can be read: Erlang: .*JPperf'
+  check "$name.a_note_says_what_helps" says "$name" 'as its name says,.*cannot be read: Erlang: .*JPperf'
   done_with
   flags='-JPperf true' erlang_begins "$name-named" "${@:2}" || return
   check "$name.is_captured_with_that" capture "$name-named"

@@ -524,8 +524,8 @@ TEST(a_parent_that_waits_for_its_child_to_execute_has_its_callers)
 END
 
 /* It is closed, renamed over and opened again, by the process itself or by one
- * that shares its memory. What a child with a copy of the memory loads is not in
- * its parent. */
+ * that shares its memory. What a child with a copy of the memory loads is not
+ * in its parent. */
 TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 {
 	static const char *const ways[] = {"alone", "shared", "apart",

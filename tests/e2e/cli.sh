@@ -303,10 +303,10 @@ terminal() { # command...: its output on a terminal, without escapes
   script -qec "stty cols 80; $(printf '%q ' "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" "$@")" /dev/null
 }
 plain() { sed 's/\x1b\[[0-9;]*m//g; s/\r$//'; }
-within() { # columns, command...
+within() { # columns, command...; a link or a long path is not folded
   local most=$1 long
   shift
-  long=$(terminal "$@" | plain | grep -v 'http://' | sed 's/.*\r//; s/…/_/g' | awk -v n="$most" 'length > n')
+  long=$(terminal "$@" | plain | grep -vE 'http://|/[^ ]{40}' | sed 's/.*\r//; s/…/_/g' | awk -v n="$most" 'length > n')
   equal "$long" ""
 }
 check sessions_fit_80_columns within 80 sessions

@@ -36,7 +36,7 @@ check a_second_host_joins says "This host is 'b'" host_join b
 check a_host_that_is_known_is_not_replaced says "the name 'b' belongs to another worker" \
   "$STATE/bin/stoker" join "$CENTRE_URL" --config "$STATE/b/stoker.conf" --token "$(join_key thief)"
 
-background demo "$STATE/bin/demo" 2 3
+background demo "$STATE/bin/demo" 2 6
 background single "$STATE/bin/single" 1 1
 host_start a
 host_start b

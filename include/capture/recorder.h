@@ -81,7 +81,7 @@ DEFINE_CLEANUP(struct recorder *, recorder_free)
  * Starts a capture. It follows its processes one after another, in turns with
  * other captures, and its time begins when it follows all; processes that have
  * exited already are skipped. What does not fit into this call is done by
- * recorder_join(), and then errors are those of capture_error().
+ * recorder_join(), and then errors are those of capture_failed().
  *
  *   Owns     *out belongs to c: recorder_remove() it
  *   Errors   -EINVAL the type is not sampled, -EBUSY too many rates, -ESRCH no
@@ -94,7 +94,7 @@ MUST_CHECK int recorder_start(struct recorder *c, const struct capture_ask *ask,
                               struct capture **out);
 /* Returns why a capture cannot begin, as recorder_start(); 0: it has begun, or
  * will. */
-int capture_error(const struct capture *c);
+int capture_failed(const struct capture *c);
 /* Ends the capture at the next drain. */
 void capture_stop(struct capture *c);
 /*

@@ -363,7 +363,7 @@ capture_duration_ns(const struct capture *c)
 }
 
 int
-capture_error(const struct capture *c)
+capture_failed(const struct capture *c)
 {
 	return c->error;
 }

@@ -358,7 +358,7 @@ finish(struct analyser *a, struct analyser_job *job)
 static void
 give_up(struct analyser *a, struct analyser_job *job)
 {
-	int rc = capture_error(job->capture);
+	int rc = capture_failed(job->capture);
 
 	recorder_remove(a->captures, TAKE(job->capture));
 	analyser_fail(a, job, false, analyser_error(job, rc), rc);
@@ -376,7 +376,7 @@ look_at_jobs(struct analyser *a)
 
 		if (!job->capture)
 			continue;
-		if (capture_error(job->capture))
+		if (capture_failed(job->capture))
 			give_up(a, job);
 		else if (job->watch)
 			continue;

@@ -501,7 +501,7 @@ TEST(records_are_read_while_a_capture_follows_many_processes)
 	f.recorder->host = f.recorder->modules->host = &slow;
 	ck_assert_int_eq(recorder_start(f.recorder, &ask, &many), 0);
 	while (!capture_elapsed_ns(many)) {
-		ck_assert_int_eq(capture_error(many), 0);
+		ck_assert_int_eq(capture_failed(many), 0);
 		ck_assert_uint_eq(recorder_patience_ms(f.recorder), 0);
 		before = maps_read;
 		recorder_drain(f.recorder);

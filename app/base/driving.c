@@ -19,12 +19,12 @@ driving(const unsigned char *s, size_t n)
 }
 
 void
-driving_blank(char *text, size_t n)
+driving_replace(char *text, size_t n, char by)
 {
 	for (size_t len; n; text += len, n -= len) {
 		len = driving((const unsigned char *)text, n);
 		if (len)
-			memset(text, ' ', len);
+			memset(text, *text == '\n' ? ' ' : by, len);
 		else
 			len = 1;
 	}

@@ -52,22 +52,6 @@ level_name(enum log_level level)
 	return "?";
 }
 
-/* Texts of programs and servers may be in a line: none of them ends it, sets
- * the priority of the next, controls a terminal or turns its direction. */
-static void
-mend(char *s, size_t n)
-{
-	size_t len;
-
-	for (; n; s += len, n -= len) {
-		len = driving((const unsigned char *)s, n);
-		if (len)
-			memset(s, *s == '\n' ? ' ' : '?', len);
-		else
-			len = 1;
-	}
-}
-
 void
 log_line(enum log_level level, const char *fmt, ...)
 {
@@ -87,7 +71,10 @@ log_line(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 	if (n > max)
 		n = max;
-	mend(line, (size_t)n);
+	/* Texts of programs and servers may be in a line: none of them ends it,
+	 * sets the priority of the next, controls a terminal or turns its
+	 * direction. */
+	driving_replace(line, (size_t)n, '?');
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)
 		return; /* there is nowhere to report this */

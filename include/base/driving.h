@@ -11,5 +11,5 @@
 /* Returns the length of the character at the start of s[n], n >= 1, if it is
  * such; 0 for any other. */
 size_t driving(const unsigned char *s, size_t n);
-/* Replaces each byte of such characters with a space. */
-void driving_blank(char *text, size_t n);
+/* Replaces each byte of such characters, a newline by a space. */
+void driving_replace(char *text, size_t n, char by);

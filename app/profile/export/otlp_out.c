@@ -24,7 +24,7 @@ take_message(struct wire w, char out[static OTLP_MESSAGE_MAX])
 	memcpy(out, w.p, n);
 	out[n] = '\0';
 	utf8_mend(out, n);
-	driving_blank(out, n);
+	driving_replace(out, n, ' ');
 }
 
 static int

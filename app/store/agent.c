@@ -227,6 +227,14 @@ compare(const void *a, const void *b)
 	return rc ? rc : (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
+/* Sorts processes for find_process(): a database may order texts otherwise. */
+static void
+sort(struct process_list *l)
+{
+	if (l->n)
+		qsort(l->items, l->n, sizeof(*l->items), compare);
+}
+
 /* Returns the row of a process in a sorted list, or NULL. */
 static const struct worker_process *
 find_process(const struct process_list *l, const struct worker_process *p)
@@ -337,10 +345,12 @@ agent_processes_put(struct store *s, const char *host, const char *tenants,
 	struct parts p = {.s = s};
 	int rc;
 
-	if (now->n)
-		qsort(now->items, now->n, sizeof(*now->items), compare);
-	rc = process_list_tenants(s, host, tenants, &was)
-	             ?: remove_gone(&p, &was, now)
+	rc = process_list_tenants(s, host, tenants, &was);
+	if (rc)
+		return rc;
+	sort(&was);
+	sort(now);
+	rc = remove_gone(&p, &was, now)
 	             ?: put_processes(&p, tenants, &was, now)
 	             ?: put_trees(&p, host, tenants, trees);
 	return p.is_open ? store_end(s, rc) : rc;

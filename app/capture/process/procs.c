@@ -555,7 +555,7 @@ has_mapping(const struct process *proc, const struct map_seen *want)
 	return false;
 }
 
-/* True if both have mapped the same file at the same place by themselves. */
+/* True if each of two processes has mapped the same file at this address. */
 static bool
 both_mapped(const struct process *a, const struct process *b, uint64_t start)
 {
@@ -565,9 +565,9 @@ both_mapped(const struct process *a, const struct process *b, uint64_t start)
 	return x && y && x->module == y->module && x->start == y->start;
 }
 
-/* True if a process was created with the memory of its parent (CLONE_VM), which
- * no record says. If it has ended, that is taken from what it has mapped: its
- * parent has it, too, but has not mapped it. */
+/* True if a process was created with the memory of its parent (CLONE_VM); no
+ * record says so. If the process has ended, its mapping decides: the parent has
+ * the same one, but has not mapped it itself. */
 static bool
 do_share(struct process *child, struct process *parent,
          const struct map_seen *by_child)
@@ -615,7 +615,7 @@ teach_children(struct procs *p, struct process *proc,
 
 	for (uint32_t i = 0; proc->forks && i < BUCKETS; i++)
 		for (struct process *q = p->buckets[i]; q; q = q->next)
-			if (q->parent == proc->pid && q != proc &&
+			if (q->parent == proc->pid && q != proc && q->forked &&
 			    (q->compared || compared++ < MAX_COMPARED) &&
 			    do_share(q, proc, NULL))
 				process_learn(q, p->modules, seen);

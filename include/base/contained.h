@@ -1,6 +1,7 @@
 /*
  * Finds out if this program runs in a container of Stoker's image. There,
- * options of the container grant what it lacks, not lines of a unit.
+ * what it lacks is granted by options of the container, not by lines of a
+ * unit.
  *
  * Source: STOKER_CONTAINER=, which conf/packages/image sets. A package in LXC
  * or nspawn has container= in its environment, but is run by units there.

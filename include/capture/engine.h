@@ -44,8 +44,8 @@ struct engine {
 	 *            -ENOMEM, -errno, and errors listed in the engine's header
 	 */
 	int (*open)(const struct engine_ask *ask, void **out);
-	/* True if processes count for this profile alone, so that it takes its
-	 * time even if it is of a gauge. NULL: they never do. */
+	/* True if processes count only for this profile: then even one of a
+	 * gauge takes the capture's time. NULL: they never do. */
 	bool (*counts)(const void *state);
 	/*
 	 * Adds processes that have joined the service since. Known ones, and

@@ -22,8 +22,8 @@ by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Offsets in a trace. Builds differ in where the address of the code is: FROM_
- * and TO_ are distances before and after it, which all builds have. */
+/* Offsets in a trace. Builds differ in where the address of the code is;
+ * FROM_ and TO_, the distances before and after it, are the same in all. */
 enum {
 	NSNAP = 10,
 	FROM_IR = 56,

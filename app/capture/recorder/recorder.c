@@ -329,9 +329,10 @@ capture_stop(struct capture *c)
 	if (now >= c->end_ns)
 		return;
 	c->quality.notes |= QUALITY_NOTE_OF(STOPPED);
-	c->duration_ns = 0;
 	if (has_begun(c))
 		c->end_ns = now;
+	else
+		c->duration_ns = 0;
 }
 
 bool

@@ -63,7 +63,7 @@ struct row {
 
 #define CAPTURE_NOT_BEGUN UINT64_MAX
 
-/* Processes that a capture is told to follow; the first `at` were looked at. */
+/* The processes that a capture shall follow; it has tried the first `at`. */
 struct joining {
 	int32_t *pids; /* 0: no longer wanted */
 	uint32_t n, cap, at;
@@ -84,7 +84,7 @@ struct capture {
 	struct context_rows contexts;
 	struct joining joining;
 	int error;                 /* why it cannot begin; 0: it can */
-	uint64_t duration_ns;      /* once it has begun: until it is stopped */
+	uint64_t duration_ns;      /* from its beginning, if it is not stopped */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, or CAPTURE_NOT_BEGUN */
 	uint64_t drained_ns;       /* samples up to this time are counted */
 	int64_t start_ms;

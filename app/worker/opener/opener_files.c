@@ -240,9 +240,8 @@ open_shared(const struct opener *o, const char *path, struct answer *out)
 	return place < 0 ? place : give_host_elf(place, out);
 }
 
-/* Returns the end of the name of a file that is named by a build-id: a debug
- * file, or the package of split DWARF beside it. NULL: the path is of another
- * kind. */
+/* Returns the suffix of a file that is named by a build-id: a debug file, or
+ * the package of split DWARF beside it. NULL: the path is of another kind. */
 static const char *
 end_of(const char *path)
 {

@@ -36,6 +36,7 @@ sampled() { api GET "$P/$id" | jq -e '.sampleCount > 0 or .progress > 0'; }
 wait_for 30 sampled
 answers=$("$takeover" "$analyser" "$own")
 check the_analyser_learns_of_the_process_that_a_capture_is_of grep -q '^MAPS answered' <<<"$answers"
+check the_analyser_learns_with_whom_that_process_shares_its_memory grep -q '^SHARED answered' <<<"$answers"
 check a_capture_grants_nothing_of_other_processes refused "$("$takeover" "$analyser" "$other")"
 check a_capture_grants_nothing_of_pid_1 refused "$("$takeover" "$analyser" 1)"
 check a_capture_grants_nothing_of_the_worker_itself refused "$("$takeover" "$analyser" "$worker")"

@@ -42,8 +42,11 @@ static const struct {
 static int
 ask_about(int fd, enum host_op op, int32_t pid, struct host_reply *reply)
 {
-	struct host_ask ask = {
-		.op = op, .pid = pid, .size = 64, .count = 1, .list = {pid}};
+	struct host_ask ask = {.op = op,
+	                       .pid = pid,
+	                       .size = 64,
+	                       .count = op == HOST_SHARED ? 2 : 1,
+	                       .list = {pid, pid}};
 	struct memory_range r = {.addr = 4096, .len = 8};
 	int fds[HOST_MAX_FDS] = {-1};
 	size_t nfds = 0;
@@ -133,8 +136,10 @@ ask_everything(int fd, int32_t pid)
 		if (ask_about(fd, rows[i].op, pid, &reply))
 			return 1;
 		said = reply.error ? strerrorname_np(-reply.error) : "answered";
-		if (rows[i].op == HOST_USAGE && !reply.value)
-			said = "nothing"; /* other names are omitted */
+		/* of a list, other names are omitted */
+		if ((rows[i].op == HOST_USAGE && !reply.value) ||
+		    (rows[i].op == HOST_SHARED && reply.error == -ESRCH))
+			said = "nothing";
 		printf("%s %s\n", rows[i].name, said ? said : "?");
 	}
 	return 0;

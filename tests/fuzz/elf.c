@@ -63,7 +63,7 @@ walk_places(const struct elf_image *e)
 		    (elf_read(e, offset + left - 1, &byte, 1) ||
 		     !elf_vaddr_of(e, offset, &vaddr)))
 			abort();
-		if (!elf_bias(e, BASE, s->offset, &bias))
+		if (!elf_bias(e, BASE, s->offset, PF_X, &bias))
 			sink += bias;
 	}
 }

@@ -196,7 +196,7 @@ keep_map(struct corpus *c, pid_t pid, const char *path, uint64_t offset)
 	snprintf(m->name, sizeof(m->name), "%.63s", slash ? slash + 1 : path);
 	if (open_image(pid, path, m))
 		return;
-	if (elf_bias(m->elf, m->m.start, path[0] == '/' ? offset : 0,
+	if (elf_bias(m->elf, m->m.start, path[0] == '/' ? offset : 0, PF_X,
 	             &m->m.bias) ||
 	    unwind_table_new(m->elf, &m->table))
 		return;

@@ -77,7 +77,7 @@ open_map(struct recording *r, struct map *m, const char *path, uint64_t offset)
 		return;
 	}
 	r->machine = m->elf->machine;
-	if (elf_bias(m->elf, m->m.start, offset, &m->m.bias) ||
+	if (elf_bias(m->elf, m->m.start, offset, PF_X, &m->m.bias) ||
 	    unwind_table_new(m->elf, &m->m.table) ||
 	    symbolizer_add(r->symbols, (uint32_t)(m - r->maps), m->elf, NULL))
 		errx(1, "%s: no tables", path);

@@ -223,20 +223,26 @@ elf_vaddr_of(const struct elf_image *e, uint64_t offset, uint64_t *vaddr)
 
 int
 elf_bias(const struct elf_image *e, uint64_t start, uint64_t offset,
-         uint64_t *bias)
+         uint32_t flags, uint64_t *bias)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first;
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 	const struct elf_segment *s;
+	int best = 0;
 
 	for (uint32_t i = 0; (s = elf_segment(e, PT_LOAD, i)); i++) {
-		first = s->offset & ~(page - 1);
-		if (!(s->flags & PF_X) || offset < first ||
-		    offset - first >= s->filesz + (s->offset - first))
+		uint64_t first = s->offset & ~page;
+		uint64_t b = start - offset + s->offset - s->vaddr;
+		int fit = 1 + (offset == first) +
+		          2 * (e->type == ET_EXEC && !b);
+
+		if ((s->flags & flags) != flags || offset < first ||
+		    offset - first >= s->filesz + (s->offset - first) ||
+		    fit <= best)
 			continue;
-		*bias = start - offset + s->offset - s->vaddr;
-		return 0;
+		best = fit;
+		*bias = b;
 	}
-	return -ENOENT;
+	return best ? 0 : -ENOENT;
 }
 
 /* --- notes and links ------------------------------------------------------ */

@@ -104,13 +104,16 @@ elf_vaddr_of(const struct elf_image *e, uint64_t offset, uint64_t *vaddr);
  * Computes the value to subtract from an address in a mapping to get the
  * image's vaddr.
  *
- *   Shape    start, offset: as in /proc/PID/maps or PERF_RECORD_MMAP2, of
- *            an executable mapping; for the vdso offset is 0
+ *   Shape    start, offset: as in /proc/PID/maps or PERF_RECORD_MMAP2; for
+ *            the vdso offset is 0. flags: PF_X for an executable mapping, 0
+ *            for any. Where two segments share a page of the file, the
+ *            mapping is of the one that begins there, and in a program with
+ *            fixed addresses of the one that belongs at start.
  *   Errors   -ENOENT when no segment is mapped from that offset
  *   Source   gABI 5, Base Address; segments are mapped by whole pages
  */
 MUST_CHECK int elf_bias(const struct elf_image *e, uint64_t start,
-                        uint64_t offset, uint64_t *bias);
+                        uint64_t offset, uint32_t flags, uint64_t *bias);
 
 const struct elf_segment *
 elf_segment(const struct elf_image *e, uint32_t type, uint32_t skip);

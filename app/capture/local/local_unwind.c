@@ -35,7 +35,7 @@ find_mapping(void *arg, uint64_t address, struct unwind_mapping *out)
 	*out = (struct unwind_mapping){.start = code.start, .end = code.end};
 	image = local_image(s->files, code.path, code.build_id);
 	if (!image || !image->elf ||
-	    elf_bias(image->elf, code.start, code.offset, &out->bias))
+	    elf_bias(image->elf, code.start, code.offset, PF_X, &out->bias))
 		return true;
 	out->table = table_of(image);
 	return true;

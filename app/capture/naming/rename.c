@@ -337,7 +337,7 @@ rename_bias(const struct elf_image *elf, const struct mapping *m, uint64_t *out)
 			return 0;
 	if (!m->start && m->limit == UINT64_MAX)
 		return 0;
-	return elf_bias(elf, m->start, m->offset, out)
+	return elf_bias(elf, m->start, m->offset, PF_X, out)
 	               ? bias_of_debug(elf, m, out)
 	               : 0;
 }

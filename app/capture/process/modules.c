@@ -288,14 +288,8 @@ read_memory(const struct host *host, int32_t pid, uint64_t addr, size_t size,
 static int
 bias_of(const struct elf_image *elf, const struct map_seen *seen, uint64_t *out)
 {
-	uint64_t vaddr;
-
-	if (seen->executable)
-		return elf_bias(elf, seen->start, seen->offset, out);
-	if (!elf_vaddr_of(elf, seen->offset, &vaddr))
-		return -ENOENT;
-	*out = seen->start - vaddr;
-	return 0;
+	return elf_bias(elf, seen->start, seen->offset,
+	                seen->executable ? PF_X : 0, out);
 }
 
 /*

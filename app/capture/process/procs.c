@@ -67,35 +67,29 @@ process_learn(struct process *proc, struct modules *modules,
 	learn(proc, modules, seen, NULL);
 }
 
-/* Finds the row with another file that touches a row, or does so through rows
- * of memory and of the same file; step is 1 or -1. */
+/* Finds the row with another file that follows a row, or does so after rows of
+ * memory and of the same file. */
 static const struct map_seen *
-file_beside(const struct map_seen *rows, size_t n, size_t i, int step)
+file_after(const struct map_seen *rows, size_t n, size_t i)
 {
 	const struct map_seen *from = &rows[i];
 
-	while (!rows[i].inode || maps_same_file(&rows[i], from)) {
-		size_t next = i + (size_t)step;
-
-		if (next >= n || (step > 0 ? rows[i].end != rows[next].start
-		                           : rows[next].end != rows[i].start))
+	for (; !rows[i].inode || maps_same_file(&rows[i], from); i++)
+		if (i + 1 == n || rows[i].end != rows[i + 1].start)
 			return NULL;
-		i = next;
-	}
 	return &rows[i];
 }
 
-/* Returns the row before one that lies between two mappings of another file.
- * Memory that is shared or in huge pages has an inode, too, as has a file to
- * which a program copied its code. */
+/* Returns a row of the file of which a row may be moved code, or NULL: a file
+ * that is mapped after it, but not from its start. Memory that is shared or in
+ * huge pages has an inode, too, as has a file to which a program copied its
+ * code. */
 static const struct map_seen *
-file_around(const struct map_seen *rows, size_t n, size_t i)
+file_of_moved(const struct map_seen *rows, size_t n, size_t i)
 {
-	const struct map_seen *before, *after;
+	const struct map_seen *after = file_after(rows, n, i);
 
-	before = file_beside(rows, n, i, -1);
-	after = file_beside(rows, n, i, 1);
-	return before && after && maps_same_file(before, after) ? before : NULL;
+	return after && after->offset ? after : NULL;
 }
 
 int
@@ -111,7 +105,8 @@ process_read_maps(struct process *proc, struct modules *modules,
 		rc = maps_split(text.p, &rows, &n);
 	for (size_t i = 0; i < n && !rc; i++)
 		if (rows[i].executable)
-			learn(proc, modules, &rows[i], file_around(rows, n, i));
+			learn(proc, modules, &rows[i],
+			      file_of_moved(rows, n, i));
 	return rc;
 }
 
@@ -589,8 +584,7 @@ do_share(struct process *child, struct process *parent,
 	if (!rc)
 		child->shares = shared;
 	else if (rc == -ESRCH && by_child)
-		child->shares = !both_mapped(child, parent,
-		                             by_child->start) &&
+		child->shares = !both_mapped(child, parent, by_child->start) &&
 		                has_mapping(parent, by_child);
 	return child->shares;
 }

@@ -119,12 +119,46 @@ TEST(the_bias_of_a_mapping_is_the_loaders)
 	ck_assert_ptr_nonnull(s);
 	offset = s->offset & ~(page - 1);
 	start = want + s->vaddr - (s->offset - offset);
-	ck_assert_int_eq(elf_bias(e, start, offset, &bias), 0);
+	ck_assert_int_eq(elf_bias(e, start, offset, PF_X, &bias), 0);
 	ck_assert_uint_eq(bias, want);
 	/* a later part of the same mapping */
-	ck_assert_int_eq(elf_bias(e, start + page, offset + page, &bias), 0);
+	ck_assert_int_eq(elf_bias(e, start + page, offset + page, PF_X, &bias),
+	                 0);
 	ck_assert_uint_eq(bias, want);
-	ck_assert_int_eq(elf_bias(e, start, e->size + page, &bias), -ENOENT);
+	ck_assert_int_eq(elf_bias(e, start, e->size + page, PF_X, &bias),
+	                 -ENOENT);
+}
+END
+
+/* Linkers may let two segments share a page of the file. */
+TEST(the_bias_of_a_shared_page_is_that_of_the_segment_mapped_there)
+{
+	struct elf_image e = {
+		.type = ET_EXEC,
+		.nsegments = 4,
+		.segments = {{PT_LOAD, PF_R, 0, 0x400000, 0x200, 0x200, 0x1000},
+	                     {PT_LOAD, PF_R | PF_X, 0x1200, 0x901200, 0xa00,
+	                      0xa00, 0x1000},
+	                     {PT_LOAD, PF_R | PF_X, 0x1c00, 0x403c00, 0x500,
+	                      0x500, 0x1000},
+	                     {PT_LOAD, PF_R | PF_W, 0x2100, 0x405100, 0x100,
+	                      0x100, 0x1000}},
+	};
+	uint64_t bias;
+
+	for (uint32_t i = 0; i < e.nsegments; i++) {
+		const struct elf_segment *s = &e.segments[i];
+
+		ck_assert_int_eq(elf_bias(&e, s->vaddr & ~UINT64_C(0xfff),
+		                          s->offset & ~UINT64_C(0xfff),
+		                          s->flags & PF_X, &bias),
+		                 0);
+		ck_assert_uint_eq(bias, 0);
+	}
+	/* At a place that the loader chose, the page at 0x2000 is data. */
+	e.type = ET_DYN;
+	ck_assert_int_eq(elf_bias(&e, 0x7f0000405000, 0x2000, 0, &bias), 0);
+	ck_assert_uint_eq(bias, 0x7f0000000000);
 }
 END
 

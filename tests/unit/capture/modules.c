@@ -396,11 +396,23 @@ move_page(const void *p, enum moved_to kind)
 		page);
 }
 
+static void
+assert_moved(const void *function, const struct place *before)
+{
+	struct place after;
+
+	look();
+	after = process_place(&the.proc, (uintptr_t)function);
+	ck_assert_str_eq(module_at(function)->path, the.library);
+	ck_assert_uint_eq(after.vaddr, before->vaddr);
+}
+
 TEST(code_that_was_moved_to_memory_is_of_its_file)
 {
 	const void *function = load_library();
-	struct place before, after;
+	struct place before;
 	const void *jit;
+	Dl_info library;
 
 	look();
 	before = process_place(&the.proc, (uintptr_t)function);
@@ -408,13 +420,17 @@ TEST(code_that_was_moved_to_memory_is_of_its_file)
 	jit = map_private();
 	for (enum moved_to kind = PRIVATE; kind <= UNLINKED; kind++) {
 		move_page(function, kind);
-		look();
-		after = process_place(&the.proc, (uintptr_t)function);
-		ck_assert_str_eq(module_at(function)->path, the.library);
-		ck_assert_uint_eq(after.vaddr, before.vaddr);
+		assert_moved(function, &before);
 		ck_assert_int_ne(module_at(jit)->pid, 0);
 		stop_looking();
 	}
+	/* with all that is before it */
+	ck_assert_int_ne(dladdr(function, &library), 0);
+	for (const char *p = library.dli_fbase; p <= (const char *)function;
+	     p += PAGE)
+		move_page(p, PRIVATE);
+	assert_moved(function, &before);
+	stop_looking();
 	unlink(the.library);
 	rmdir(the.dir);
 }

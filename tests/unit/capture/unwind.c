@@ -129,7 +129,8 @@ open_map(struct process *p, const char *path, uint64_t offset)
 	for (uint32_t i = 0; p->unindexed && i < m->elf->nsegments; i++)
 		if (m->elf->segments[i].type == PT_GNU_EH_FRAME)
 			m->elf->segments[i].type = PT_NULL;
-	ck_assert_int_eq(elf_bias(m->elf, m->m.start, offset, &m->m.bias), 0);
+	ck_assert_int_eq(elf_bias(m->elf, m->m.start, offset, PF_X, &m->m.bias),
+	                 0);
 	ck_assert_int_eq(unwind_table_new(m->elf, &m->table), 0);
 	m->m.table = m->table;
 	ck_assert_int_eq(symbolizer_add(p->symbols, p->nmaps, m->elf, NULL), 0);

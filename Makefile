@@ -142,7 +142,11 @@ $(B)/gen/%.o: $(B)/gen/%.c
 $(B)/gen/web/flame/page.css: $(patsubst %,app/web/flame/%.css,theme profile page)
 	@mkdir -p $(@D)
 	$(Q)cat $^ >$@
-$(B)/gen/web/flame/page.js: app/web/flame/join.awk $(FLAME_JS:%=app/web/flame/%.js)
+$(B)/gen/web/flame/profile_types.js: app/web/flame/profile_types.js.in include/types.def
+	@mkdir -p $(@D)
+	$(Q)$(CC) -E -P -x c -Iinclude -o $@ $<
+$(B)/gen/web/flame/page.js: app/web/flame/join.awk \
+		$(B)/gen/web/flame/profile_types.js $(FLAME_JS:%=app/web/flame/%.js)
 	@mkdir -p $(@D)
 	$(Q)awk -f $^ >$@
 # app/web/flame/page.html becomes web_page_html[] and web_page_html_len
@@ -161,7 +165,8 @@ $(B)/gen/web/%.o: app/web/% app/web/embed.S
 # and the next make tries again.
 PAGES := $(B)/web/$(if $(shell command -v npm),with,without)-npm
 pages: $(PAGES)
-$(PAGES): $(wildcard app/web/ui/* app/web/flame/*) include/schemas.def include/types.def \
+$(PAGES): $(wildcard app/web/ui/* app/web/flame/*) \
+	  $(addprefix include/,schemas.def types.def ways.def) \
 	  include/store/continuous_host.def
 	@mkdir -p $(@D)
 	@rm -f $(@D)/with-npm $(@D)/without-npm

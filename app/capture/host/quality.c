@@ -51,13 +51,18 @@ static const struct {
 #undef QUALITY_NOTE_NUMBER
 };
 
+/* The notes of empty profiles. */
 static const struct {
 	const char *type;
 	quality_notes note;
 } nothings[] = {
-#define QUALITY_NOTHING(type, bit) {type, QUALITY_NOTE_OF(bit)},
-#include "quality.def"
-#undef QUALITY_NOTHING
+#define NOTE(bit) QUALITY_NOTE_OF(bit)
+#define PROFILE_TYPE(name, sample, unit, count, kind, values, doc, cost, \
+                     counted, note, ...)                                 \
+	{#name, note},
+#include "types.def"
+#undef PROFILE_TYPE
+#undef NOTE
 };
 
 static const char *const whys[] = {

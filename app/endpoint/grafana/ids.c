@@ -5,7 +5,7 @@
 
 static const char *const ids[TYPES] = {
 #define PROFILE_TYPE(name, sample, unit, count, kind, values, doc, cost, \
-                     pyroscope, period)                                  \
+                     counted, note, pyroscope, period)                   \
 	pyroscope ":" sample ":" unit ":" period,
 #include "types.def"
 #undef PROFILE_TYPE

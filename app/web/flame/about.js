@@ -5,6 +5,7 @@
  */
 import { clock, counted, local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
+import { PROFILE_TYPES } from './profile_types.js';
 
 /** @import { AnyDoc, DiffDoc, Doc, Filter, Quality, What } from './types' */
 
@@ -38,11 +39,8 @@ function total(doc) {
     `${quantity(most, doc.unit)})` : sum;
 }
 
-/* Types whose duration is not shown, since their value does not grow with it. */
-const GAUGES = ['memory', 'goroutine'];
-
 /* Each fact has a name, a text and a tooltip. Uploaded profiles may have no
- * duration. */
+ * duration, and the value of a gauge does not grow with it. */
 /**
  * @param {AnyDoc} doc
  * @param {(doc: DiffDoc) => [string, string, string?][]} ofDiff
@@ -54,7 +52,7 @@ function facts(doc, ofDiff) {
     [counted(doc.type), Number(doc.totalSamples).toLocaleString('en')],
     ['Total', total(doc)]]
     .filter(([name]) => name !== 'Duration' || doc.durationMs > 0 &&
-      !GAUGES.includes(doc.type));
+      !PROFILE_TYPES.get(doc.type)?.isGauge);
   if (doc.quality.verdict === 'good') rows.push(['Quality', 'good']);
   if (expiry()) rows.push(['This link works until', ...time(expiry())]);
   return rows.map(([name, value, title = '']) => {

@@ -1,6 +1,8 @@
 /*
  * Formats names, numbers and colours for people. Pure functions.
  */
+import { PROFILE_TYPES } from './profile_types.js';
+
 /** @import { Test } from './types' */
 
 /* Control and bidirectional characters could make a name look like another. */
@@ -238,12 +240,9 @@ function clock(from, to = from) {
 /** @param {string} pkg */
 const packaged = pkg => pkg.replace(/^\[kernel.*\]$/, 'kernel');
 
-/* Names of the counts that profiles of a type have besides the value. */
-/** @type {Record<string, string>} */
-const COUNTED = { alloc: 'Allocations', memory: 'Objects in use',
-  block: 'Waits', mutex: 'Waits', goroutine: 'Goroutines or threads' };
+/* The label of the number of samples in a profile of a type. */
 /** @param {string} type */
-const counted = type => COUNTED[type] ?? 'Samples';
+const counted = type => PROFILE_TYPES.get(type)?.counted ?? 'Samples';
 
 export { visible, local, utc, clock, counted, matcher, packaged, lastPart,
   quantity, percent, shorten, packageColor, originColor, originOf, ORIGINS };

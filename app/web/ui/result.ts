@@ -1,7 +1,7 @@
 /* A capture as the API returns it, and what pages share about captures. */
 import { get, PROFILING } from './api';
 import { sentence } from './parts';
-import type { ProfileResult } from './replies';
+import { WAYS, type ProfileResult } from './replies';
 import { to } from './route';
 
 export type Result = ProfileResult & {
@@ -42,10 +42,12 @@ export const toSettings = (name: string) =>
 
 /* The reason why a type is not profiled continuously. Only Go programs count
    their waits all the time; waits of others are measured during captures. */
-const OF_GO = ['block', 'mutex'];
+const has = (profileType: string, by: string) =>
+  WAYS.some(({ type, engine }) => type === profileType && engine === by);
+const isOfGo = (type: string) => has(type, 'BUCKETS') && !has(type, 'HEAP');
 export const whyNot = ({ profileType: type, message }:
   { profileType: string; message: string }) =>
-  OF_GO.includes(type) && message.startsWith('no process of the service runs')
+  isOfGo(type) && message.startsWith('no process of the service runs')
     ? `Only Go programs have profiles of type ${type} all the time; of other ${
       ''}programs, Profile now takes one.` : sentence(message);
 

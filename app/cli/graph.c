@@ -260,18 +260,13 @@ skipping_done(struct skipping *s)
 	free(s->inside);
 }
 
-/*
- * True for a function without a name that an allocator, a lock or a runtime of
- * the same file calls: in a stripped program it is a part of that. Functions
- * of C++ call those of the program.
- */
 static bool
-is_helper(const struct graph *g, uint32_t caller, uint32_t function)
+is_part(const struct graph *g, uint32_t caller, uint32_t function)
 {
 	const struct graph_function *by = &g->functions[caller],
 				    *f = &g->functions[function];
 
-	return strstr(f->name, "+0x") && !strstr(by->name, "::") &&
+	return site_is_part(f->name, by->name) &&
 	       !strcmp(f->package, by->package);
 }
 
@@ -285,7 +280,7 @@ skip_node(struct graph *g, struct skipping *s, uint32_t i, uint32_t *n)
 	s->of[i] = x.function;
 	s->inner[i] = s->skips[x.function] ||
 	              (i && s->inner[x.parent] &&
-	               is_helper(g, s->of[x.parent], x.function));
+	               is_part(g, s->of[x.parent], x.function));
 	if (!i || !s->inner[i] || (!to && x.self)) {
 		s->kept[i] = *n;
 		x.parent = to;

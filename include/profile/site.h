@@ -12,6 +12,12 @@
  * library that has the function; "" if unknown.
  */
 bool site_skips(const char *function, const char *file);
+/*
+ * True for a function without a name that an allocator, a lock or a runtime of
+ * the same file calls: in a stripped program it is a part of that. Functions of
+ * C++ call those of the program.
+ */
+bool site_is_part(const char *function, const char *caller);
 /* True if name equals pattern, or begins like a pattern that ends in "...". */
 bool site_matches_rest(const char *pattern, const char *name);
 static inline bool

@@ -110,18 +110,15 @@ name_frames(struct scan *s)
 	return rc;
 }
 
-/* True for a function without a name that an allocator or a runtime of the same
- * file calls: in a stripped program it is a part of that. Functions of C++ call
- * those of the program. */
 static bool
-is_helper(const struct scan *s, const struct hot_frame *f,
-          const struct hot_frame *caller)
+is_part(const struct scan *s, const struct hot_frame *f,
+        const struct hot_frame *caller)
 {
 	const struct strings *names = s->hot->names;
 
 	return f->mapping == caller->mapping &&
-	       strstr(strings_get(names, f->name, NULL), "+0x") &&
-	       !strstr(strings_get(names, caller->name, NULL), "::");
+	       site_is_part(strings_get(names, f->name, NULL),
+	                    strings_get(names, caller->name, NULL));
 }
 
 /* Returns the place of the site in a stack, or of its outermost frame if there
@@ -134,7 +131,7 @@ site_of(const struct scan *s, uint32_t n)
 
 	for (uint32_t i = n; i-- > 0;) {
 		inner = s->skipped[s->stack[i].at] ||
-		        (inner && is_helper(s, &s->stack[i], &s->stack[i + 1]));
+		        (inner && is_part(s, &s->stack[i], &s->stack[i + 1]));
 		if (!inner)
 			site = i;
 	}

@@ -75,6 +75,18 @@ is_rust_method(const char *name)
 	return true;
 }
 
+static bool
+is_unnamed(const char *function)
+{
+	return strstr(function, "+0x");
+}
+
+bool
+site_is_part(const char *function, const char *caller)
+{
+	return is_unnamed(function) && !strstr(caller, "::");
+}
+
 bool
 site_skips(const char *function, const char *file)
 {
@@ -89,7 +101,7 @@ site_skips(const char *function, const char *file)
 			return true;
 	for (size_t i = 0; i < ARRAY_LEN(interpreters); i++)
 		if (site_matches(interpreters[i], file) ||
-		    (strstr(function, "+0x") &&
+		    (is_unnamed(function) &&
 		     site_matches(interpreters[i], function)))
 			return true;
 	return false;

@@ -125,14 +125,14 @@ void sampler_report_lost(struct sampler *s, uint64_t time_ns,
 
 void sampler_deny(struct sampler *s, uint32_t pid);
 void sampler_pass(struct sampler *s, uint32_t pid);
-/* Samples all processes again that were denied. */
+/* Samples all denied processes again. */
 void sampler_pass_all(struct sampler *s);
-/* True when interpreter frames can come with samples. */
+/* True if samples can have frames of an interpreter. */
 bool sampler_follows_interp(const struct sampler *s);
 /* True once an interpreter's thread or process was added. The rings of its
  * frames are small: drain often. */
 bool sampler_has_interp(const struct sampler *s);
-/* Adds a thread that an interpreter runs; false when it was added before, or
+/* Adds a thread of an interpreter's. Returns false if it was added before, or
  * can't be followed. */
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /*

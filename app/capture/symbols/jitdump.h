@@ -1,6 +1,6 @@
 /*
  * Reads functions and source lines from jit-PID.dump, a file that a JIT
- * compiler writes, and maps executable so that profilers notice it.
+ * compiler writes and maps as executable, so that profilers notice it.
  *
  * The file contains the code of every function, so it is read piece by piece,
  * and code is skipped. Code moves: a later record replaces earlier ones it

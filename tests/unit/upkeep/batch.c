@@ -793,8 +793,8 @@ check_days(struct range r[DAYS][2])
 	}
 }
 
-/* Makes an hour's minutes counts of its stacks for each byte that it reads, and
- * answers with a byte. */
+/* For each byte that it reads, makes the minutes of one hour counts of the
+ * hour's stacks, and writes a byte. */
 static void
 convert(const struct test_store *t, int from, int to)
 {

@@ -48,8 +48,8 @@ link_of(const json_t *check)
 
 /* --- Markdown ------------------------------------------------------------- */
 
-/* Appends text as code: in it, nothing is marked up and nobody is mentioned. A
- * bar would end the column. */
+/* Appends text as code, in which Markdown neither marks anything up nor
+ * mentions anybody. A bar would end the table's column. */
 static void
 put_code(const char *text, struct buf *out)
 {

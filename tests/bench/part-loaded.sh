@@ -27,7 +27,8 @@ loaded_files() { # service
   local i
   for ((i = 0; i < LOADED_CAPTURES; i++)); do echo "$STATE/$1.$i.timeline" "$STATE/$1.$i.pprof"; done
 }
-# Prints how many percent of the verdicts on standard input are these.
+# Prints the percentage of the verdicts on standard input that match a pattern,
+# and their number.
 verdicts() { awk -v want="$1" '{ n++; found += $3 ~ want } END { print 100 * found / n, n }'; }
 
 if wanted loaded_false_{0,4,12} loaded_found_{0,4,12} loaded_open_{0,4,12}; then

@@ -2,7 +2,7 @@
 # round with a capture, and alone. Measured in pairs, since the machine's speed
 # changes.
 
-# Prints by how many percent something raises the CPU time of a round.
+# Prints the percentage by which something raises the CPU time of a round.
 raised() { awk "BEGIN { print 100 * ($1 / $2 - 1) }"; } # speed alone, speed with it
 
 # Prints the speed with something: a type of ours, or a rival.

@@ -11,7 +11,7 @@
  * Given a program, samples are taken from its first instruction on, and only
  * stacks with frames that no short rule describes are walked: libunwind steps
  * those frames for us, too. The time is per such frame, and a third column
- * says how many percent of all frames they are.
+ * has their percentage of all frames.
  */
 #include "capture/unwind/unwind_table.h"
 #include "lib/corpus.h"

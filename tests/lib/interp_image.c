@@ -142,7 +142,7 @@ put_all_waiting(const struct interp_space *space, struct interp_codes *codes,
 	by_page.memory = &memory;
 	if (!pages)
 		return -ENOMEM;
-	/* Most recordings have no tasks, nor what leads to them. */
+	/* Most recordings have neither tasks nor the pointers to them. */
 	(void)space->image->language->waiting(&by_page, put_waiting, &w);
 	return buf_err(out);
 }

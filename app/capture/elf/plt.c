@@ -73,8 +73,8 @@ names_function(const struct elf_image *e, uint64_t type)
 	                                          type == R_X86_64_GLOB_DAT;
 }
 
-/* True for relocations where the loader calls a function that chooses another,
- * depending on the CPU. */
+/* True for relocations for which the loader calls a function that chooses
+ * another one to suit the CPU. */
 static bool
 chooses_function(const struct elf_image *e, uint64_t type)
 {

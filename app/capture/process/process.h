@@ -27,7 +27,7 @@ enum proc_event {
 	PROC_NAME, /* the name of a thread */
 	PROC_EXEC,
 	PROC_EXIT,      /* a process and its first thread ended */
-	PROC_BACK,      /* a process that was reported as ended goes on */
+	PROC_BACK,      /* a process that was reported as ended lives */
 	PROC_LEFT,      /* a process is no longer followed, but lives */
 	PROC_UNWATCHED, /* it ended before its allocations were watched */
 	PROC_WATCHED,   /* it goes on after PROC_UNWATCHED */

@@ -381,7 +381,7 @@ put_job(struct buf *out, const struct agent_job *j)
 	json_close(out, '}');
 }
 
-/* Writes the jobs of the host that it did not report. */
+/* Writes the running jobs of the host that its poll did not list. */
 static int
 put_jobs(struct poll *p, struct buf *out)
 {

@@ -16,9 +16,9 @@ struct pushes {
 	struct window_queue queue;
 	bool alone; /* the log says that the queue could not be opened */
 	int64_t opened_ns;
-	/* Hashes of the frames for whose names this process has asked, newest
-	 * first in one of PUSHES_ASKED places: they are not asked for again for
-	 * a while. NULL: none was asked for. */
+	/* Hashes of frames whose names this process has requested and does not
+	 * request again for a while: PUSHES_ASKED lists, newest first. NULL:
+	 * none was requested. */
 	uint64_t (*asked)[PUSHES_WAYS];
 	int64_t asked_ns; /* since when */
 };

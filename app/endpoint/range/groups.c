@@ -411,7 +411,7 @@ answer(struct call *c, const struct grouping *g, const struct range *r,
 	return answer_end(c);
 }
 
-/* Answers by a label of samples, for which all of the range is merged. */
+/* Groups by a label of samples; this merges the whole range. */
 static int
 answer_samples(struct call *c, struct grouping *g, const struct key *k,
                const char *label)

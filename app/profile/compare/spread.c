@@ -49,9 +49,11 @@ compare_rows(struct strings *names, const struct tree *t,
  */
 struct lens {
 	const struct blocks *b;
-	const double *size;    /* of blocks */
-	unsigned n, each;      /* blocks; number of neighbours joined to one */
-	double samples, whole; /* of the side; sum of size */
+	const double *size; /* of blocks */
+	unsigned n;         /* blocks */
+	unsigned each;      /* number of neighbours joined to one */
+	double samples;     /* of the side */
+	double whole;       /* the sum of size */
 	bool by_time, is_base;
 };
 

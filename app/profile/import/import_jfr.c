@@ -28,8 +28,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ASYNC_CPU_NS  (10 * NS_PER_MS) /* intervals that async-profiler takes */
-#define ASYNC_WALL_NS (50 * NS_PER_MS) /* unless it is asked for others */
+#define ASYNC_CPU_NS  (10 * NS_PER_MS) /* intervals of async-profiler, */
+#define ASYNC_WALL_NS (50 * NS_PER_MS) /* unless its user sets others */
 
 enum kind {
 	EXECUTION,

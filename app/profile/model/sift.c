@@ -347,7 +347,7 @@ has_label(const struct profile *p, const struct sample *s,
 	return false;
 }
 
-/* True if a sample has one of the values that are asked for of a key. */
+/* True if a sample has one of the values requested for a key. */
 static bool
 has_value(const struct work *w, const struct sample *s, const char *key)
 {

@@ -94,7 +94,7 @@ prepare(struct db *db, const char *sql, sqlite3_stmt **kept)
 	                                  NULL);
 }
 
-/* As text(), for statements of each transaction. */
+/* As text(), for the statements of every transaction: prepares them once. */
 static int
 run_kept(struct db *db, const char *sql, sqlite3_stmt **kept)
 {

@@ -499,8 +499,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     else if (up >= 0) zoom(tree.view(up));
   }
 
-  /* The selected function, or else the most expensive one. Within the sandwich
-   * it is that of the frame that is described. */
+  /* Opens the sandwich of the selected function, or of the most expensive one.
+   * Within a sandwich, opens that of the frame that is described. */
   function toSandwich() {
     const { node, flame: on } = chosen;
     if (inSandwich() && node > 0) return around(on.tree.nameOf(node));

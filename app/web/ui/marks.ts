@@ -66,7 +66,7 @@ function marksOf(captures: Result[], { baselines, restarts }:
 
 const NONE = { baselines: [], restarts: [] };
 
-/* Oldest first; as of a time. */
+/* The marks of a service and type up to a time, oldest first. */
 export function useMarks(service: string, type: string, captures: Result[],
   now: number): Mark[] {
   const { data } = useData(`marks ${service} ${type}`, signal =>

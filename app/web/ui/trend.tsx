@@ -50,7 +50,7 @@ export function knownOf(trend: Trend) {
       : Date.parse(trend.to))];
 }
 
-/* The first and the second half of it. */
+/* The halves of the part of a trend that has values. */
 export function halvesOf(trend: Trend) {
   const [from, until] = knownOf(trend), half = Math.floor((from + until) / 2);
   return [`${from}..${half}`, `${half}..${until}`];

@@ -106,7 +106,7 @@ TEST(a_damaged_profile_is_left_to_the_caller)
 }
 END
 
-/* As when the first one cannot be read, or its client has gone. */
+/* Nobody takes it if the first one cannot be read, or the client has gone. */
 TEST(a_profile_that_nobody_takes_is_freed)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

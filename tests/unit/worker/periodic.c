@@ -393,7 +393,7 @@ TEST(a_reading_that_is_too_large_is_told)
 		continuous_problem_list(&r.store.s, TEST_TENANT, "go", &p), 0);
 	ck_assert_uint_eq(p.n, 1);
 	ck_assert_str_eq(p.items[0].code, "WorkerLimit");
-	ck_assert(!turn(&r, PERIOD_NS)); /* it will not be smaller soon */
+	ck_assert(!turn(&r, PERIOD_NS)); /* it will not shrink soon */
 	ck_assert(turn(&r, 10 * PERIOD_NS));
 	ck_assert_int_eq(r.reading, -1);
 }

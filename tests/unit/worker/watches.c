@@ -33,7 +33,7 @@ rig_init(struct rig *r)
 	r->w.host = TEST_HOST;
 }
 
-/* Samples a service that is named like the test store's. */
+/* Samples a tenant's service with the name of the test store's. */
 static void
 enable(struct rig *r, const char *tenant)
 {

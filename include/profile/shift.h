@@ -28,7 +28,7 @@
 #define SHIFT_MAX     5         /* shifts of a range */
 #define SHIFT_LEVEL   (1. / 20) /* fewest bins of a level, of all of them */
 #define SHIFT_LEAST   5         /* bins of a level */
-#define SHIFT_SAMPLES 30        /* fewer of a function are too few */
+#define SHIFT_SAMPLES 30        /* the fewest of a function */
 
 /*
  * Bins are in order of time, and do not overlap. A bin whose `of` is 0 is

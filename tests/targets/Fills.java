@@ -1,6 +1,6 @@
 /**
- * Fills the heap, 60, 30 and 10 of 100 bytes in the methods of these names, and
- * keeps a part.
+ * Fills the heap, 60, 30 and 10 percent of the bytes in the methods of these
+ * names, and keeps a part.
  *
  *	java Fills SECONDS
  *

@@ -1,5 +1,5 @@
 /**
- * Spends 60, 30 and 10 of 100 of its time in the methods of these names, while
+ * Spends 60 %, 30 % and 10 % of its time in methods with these names, while
  * other threads wait: one asleep, and one parked.
  *
  *	java Shares.java SECONDS

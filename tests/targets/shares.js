@@ -1,4 +1,4 @@
-// Spends 60, 30 and 10 of 100 of its time in the functions of these names.
+// Spends 60, 30 and 10 percent of its time in the functions of these names.
 //
 //	node shares.js SECONDS
 //

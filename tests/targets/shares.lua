@@ -3,7 +3,7 @@
 --	shares.lua SECONDS [states]
 --
 -- With `states`, C also enters other states of Lua, which are gone soon.
--- Of what it spends in Lua, 60, 30 and 10 of 100 go to the functions of these
+-- Of what it spends in Lua, 60, 30 and 10 percent go to the functions of these
 -- names. Functions are called in every way in which Lua does: by C functions, as
 -- metamethods, as methods, in coroutines, protected, with variable arguments and
 -- as the last call. Prints "ready".

@@ -3,8 +3,8 @@
  *
  *     shares.php SECONDS
  *
- * 60, 30 and 10 of 100 go to the functions of these names, which spin, and to a
- * function of PHP's own that calls one of them. Prints "ready", and at the end,
+ * 60, 30 and 10 percent go to the functions of these names, which spin, and to
+ * a function of PHP's own that calls one of them. Prints "ready", and at the end,
  * or at SIGTERM, the shares of the CPU time that the first and the last had.
  */
 namespace Shop;

@@ -2,7 +2,7 @@
 #
 #     shares.pl SECONDS [THREADS]
 #
-# 60, 30 and 10 of 100 go to the subs of these names, which spin: called as a
+# 60, 30 and 10 percent go to the subs of these names, which spin: called as a
 # method, from a closure, and from C, where exceptions are caught. Then there are
 # subs that compare for sort, code in a string, and a child. Prints "ready", and
 # at the end, or without THREADS at SIGTERM, the shares of the CPU time that the

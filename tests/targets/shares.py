@@ -2,7 +2,7 @@
 
     shares.py SECONDS
 
-Of what it spends in Python, 60, 30 and 10 of 100 go to the functions of
+Of what it spends in Python, 60, 30 and 10 percent go to the functions of
 these names, as often called as it takes; as much as it measures itself goes to
 an extension in C. Prints "ready", and "extension SHARE" when the time is over
 or SIGTERM comes.

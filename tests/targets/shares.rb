@@ -2,7 +2,7 @@
 #
 #     shares.rb SECONDS
 #
-# 60, 30 and 10 of 100 go to the methods of these names, in two threads. Prints
+# 60, 30 and 10 percent go to the methods of these names, in two threads. Prints
 # "ready".
 $stdout.sync = true
 

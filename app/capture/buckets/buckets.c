@@ -1,6 +1,6 @@
 /*
- * Profiles buckets by two looks: one after the other, or, for consecutive
- * windows, one look each that is compared with the last reading.
+ * Profiles made of buckets. A capture looks at them twice; each of consecutive
+ * windows looks once, and compares that with the reading before it.
  */
 #include "capture/buckets.h"
 

@@ -1,8 +1,8 @@
 /*
  * Lua as a language that compiles at run time. A trace runs in the frame that
  * the interpreter has on the C stack, below which it has a frame without a
- * return address. The function in whose frame of Lua it was entered is among
- * those that the trace has; its callers are frames of Lua.
+ * return address. The trace has the function in whose frame of Lua it was
+ * entered; that function's callers have frames of Lua.
  */
 #include "luajit_trace.h"
 

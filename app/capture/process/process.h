@@ -97,7 +97,7 @@ struct process {
 	uint64_t begun_ns;       /* start of its program, if it was followed
 	                            then */
 	bool leaderless;         /* none is watched: its first thread ended */
-	uint32_t hidden;         /* allocator.hidden of its files, */
+	uint32_t hidden;         /* allocator.hidden of its files */
 	uint32_t replaced;       /* without those that its settings replace, */
 	bool settings_read;      /* if these were read */
 	struct proc_names names; /* of its threads */

@@ -123,7 +123,7 @@ event_types(struct perf_samples *s, struct perf_text event)
 	return r ? r : profile_type(p, buf_str(&text), buf_str(&text));
 }
 
-/* Fails if the user takes an event of the CPU for something else. Other events
+/* Refuses to read an event of the CPU as a type other than cpu. Other events
  * may stand for any type. */
 static int
 check_type(struct perf_samples *s, struct perf_text event)

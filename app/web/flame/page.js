@@ -1013,7 +1013,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   /* --- the columns of the table ------------------------------------------- */
 
-  /* The columns that exist, in their order; for two profiles all of them. */
+  /* Returns the wanted columns that exist, in their usual order. A comparison
+   * has all the usual ones. */
   /** @param {string[]} wanted */
   function chosenColumns(wanted) {
     return Object.keys(COLUMNS).filter(column => wanted.includes(column) ||

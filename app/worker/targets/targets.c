@@ -424,7 +424,7 @@ is_followed(const struct target *t, int32_t pid)
 	return false;
 }
 
-/* True for a process that captures follow since its fork, as they follow its
+/* True for a process whose captures begin at its fork, since they follow its
  * parent. */
 static bool
 is_followed_from_birth(const struct look *l, const struct proc *p)

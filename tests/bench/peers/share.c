@@ -1,6 +1,6 @@
 /*
  * Works until it is killed, and prints 50 times a second how many rounds it has
- * done and how much CPU time they took. 60, 30 and 10 of 100
+ * done and how much CPU time they took. 60, 30 and 10 percent
  * of each round are done by the functions of these names.
  *
  *	share work|allocate|wait

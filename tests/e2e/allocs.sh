@@ -67,13 +67,13 @@ check allocations_of_a_busy_program_are_captured captured many
 check shares_of_a_busy_program_are_true agree many alloc_space 3 5 96
 says_parts() { grep -q 'part of the time' "$tmp/many.txt"; }
 check the_report_says_that_it_was_watched_in_parts says_parts
-bounds_cover() {
-  awk -v least="$(quality many allocatedLeastBytes)" -v most="$(quality many allocatedMostBytes)" \
-    -v ms="$(quality many durationMs)" -v took="${seconds[many]}" '
+bounds_cover() { # name, seconds of its truth
+  awk -v least="$(quality "$1" allocatedLeastBytes)" -v most="$(quality "$1" allocatedMostBytes)" \
+    -v ms="$(quality "$1" durationMs)" -v took="$2" '
     { all += $3 * ms / 1000 / took }
-    END { printf "%.4g of %.4g to %.4g bytes\n", all, least, most; exit all < least || all > most }' "$tmp/many.truth"
+    END { printf "%.4g of %.4g to %.4g bytes\n", all, least, most; exit all < least || all > most }' "$tmp/$1.truth"
 }
-check bounds_of_what_a_busy_program_allocated_cover_the_truth bounds_cover
+check bounds_of_what_a_busy_program_allocated_cover_the_truth bounds_cover many "${seconds[many]}"
 
 # One program mostly sleeps: no part of a burst counts too much. Meanwhile a
 # shell has a child from before the capture, and one born during it.
@@ -133,6 +133,56 @@ is_told() { grep -qE 'note: (shares (are|may be) wrong: |the total is far too sm
 check beginnings_of_long_bursts_are_no_good_profile is_told long
 check a_program_that_does_nothing_but_allocate_has_no_good_profile is_told ceaseless
 kill -KILL "$long" "$ceaseless"
+
+# --- a process that inserts probes slowly ---------------------------------------
+# The worker's process that inserts and removes probes is stopped. While it has
+# inserted any, it holds links.
+prober() { # capture: $prober
+  for prober in $(pgrep -P "$(<"$tmp/$1.pid")"); do
+    ls -l "/proc/$prober/fd" | grep -q bpf-prog && return
+  done
+} 2>/dev/null
+stop_off() { # capture
+  prober "$1" && kill -STOP "$prober" || return
+  ! ls -l "/proc/$prober/fd" | grep -q bpf_link || { kill -CONT "$prober"; return 1; }
+}
+pass() { read -rt "$1" <> <(:); } # seconds
+allocates late 5000
+measure late
+began=${EPOCHREALTIME/./}
+begin late "${pids[late]}" 0 --type alloc --seconds 3
+wait_for 20 stop_off late
+pass 1.5
+kill -CONT "$prober"
+await_captures
+measure late
+seconds[late]=$(awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }')
+kill -KILL "${pids[late]}"
+check allocations_that_are_watched_late_are_captured captured late
+check a_capture_begins_when_allocations_are_watched agree late alloc_space 3 5 30
+
+"$tmp/parent" &
+parent=$!
+wait_for 10 pgrep -P $parent >/dev/null
+begin slowly "$parent,$(pgrep -P $parent)" 0 --type alloc --seconds 4
+wait_for 20 has_taken slowly 1
+prober slowly && kill -STOP "$prober"
+echo >"$tmp/go"
+pass 1.5
+kill -CONT "$prober"
+allocates paused 1000000
+began=${EPOCHREALTIME/./}
+measure paused
+begin paused "${pids[paused]}" 0 --type alloc --seconds 3
+wait_for 20 has_taken paused 1
+wait_for 20 stop_off paused
+await_captures
+measure paused
+took=$(awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }')
+kill -KILL "${pids[paused]}" $parent $(pgrep -P $parent)
+captured slowly && captured paused
+check a_child_whose_probes_come_late_is_told grep -qE 'note: allocations are missing: probes did not come .*: 1$' "$tmp/slowly.txt"
+check bounds_cover_what_was_allocated_while_probes_took_long bounds_cover paused "$took"
 
 strip -o "$tmp/bare" "$tmp/static"
 target bare "$tmp/bare" "$tmp/bare.truth" $rate

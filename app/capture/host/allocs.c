@@ -308,6 +308,8 @@ look_aside(struct watchers *p, uint32_t slot)
 
 	if (w->began)
 		add_part(p, &look, &w->off);
+	p->slots[slot].looked_ns =
+		(uint64_t)p->watch.targets[slot].account.looked_ns;
 }
 
 /*
@@ -462,6 +464,9 @@ turn_on(struct watchers *p, uint32_t slot)
 	w->again = w->began;
 	w->began = true;
 	s->pid = t->of.pid;
+	if (!w->again)
+		__atomic_store_n(&s->began_ns, (uint64_t)clock_mono_ns(),
+		                 __ATOMIC_RELEASE);
 	s->left = 0;
 	t->account.credit_ns -= SWITCH_NS;
 	w->awake = count_awake(t->of.pid);
@@ -471,9 +476,11 @@ turn_on(struct watchers *p, uint32_t slot)
 	set_scales(p, slot, ON_NS);
 }
 
+/* Removing probes may take seconds on a busy machine. */
 static void
 turn_off(struct watchers *p, uint32_t slot)
 {
+	p->slots[slot].looked_ns = (uint64_t)clock_mono_ns();
 	__atomic_store_n(&p->slots[slot].scale, 0, __ATOMIC_RELEASE);
 	probe_unlink(&p->watch.targets[slot]);
 }
@@ -589,7 +596,7 @@ forget(void *arg, uint32_t slot)
 
 	turn_off(p, slot);
 	probe_forget(&p->watch.targets[slot]);
-	p->slots[slot].left = 0;
+	p->slots[slot].left = p->slots[slot].began_ns = 0;
 	p->slots[slot].cut = p->slots[slot].saturated = 0;
 	p->all[slot] = (struct watched){0};
 }

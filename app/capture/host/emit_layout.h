@@ -83,6 +83,9 @@ struct emit_slot {
 	/* The most bytes that the process can have allocated since it was
 	 * watched, if no sample stands for them: it was watched once. */
 	uint64_t left;
+	/* When watching the process began, and when it was last looked at;
+	 * CLOCK_MONOTONIC; 0: not yet. */
+	uint64_t began_ns, looked_ns;
 	int32_t pid;
 	/*
 	 * Thousandths of the calls seen that belong to bursts of which only the

@@ -220,9 +220,11 @@ quality_conclude_stacks(struct quality *q)
 {
 	const int64_t broken = q->truncated + q->switched + q->unwind_failed;
 
-	note_if(q, QUALITY_NOTE_OF(BROKEN), broken > q->kept / 2);
+	/* Where a quarter of the stacks lacks its callers, the function below
+	 * which most time is spent may be another. */
+	note_if(q, QUALITY_NOTE_OF(BROKEN), broken > q->kept / 4);
 	note_if(q, QUALITY_NOTE_OF(SOME_BROKEN),
-	        broken > q->kept / MANY && broken <= q->kept / 2);
+	        broken > q->kept / MANY && broken <= q->kept / 4);
 	note_if(q, QUALITY_NOTE_OF(NOTHING_READ),
 	        q->modules > 0 && q->modules_unread == q->modules &&
 	                !(q->notes & QUALITY_NOTE_OF(UNCOPIED)));

@@ -460,8 +460,8 @@ drain(struct recorder *c, struct source *source, uint64_t now)
 		if (!has_begun(one))
 			continue;
 		capture_tape_counters(one, c->host, until);
-		if (one->rows)
-			capture_rows_look(one);
+		if (one->type == TYPE_alloc || one->type == TYPE_memory)
+			capture_probes_look(one);
 	}
 }
 

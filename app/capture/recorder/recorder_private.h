@@ -172,9 +172,10 @@ void recorder_pass_over(struct recorder *c, struct source *source);
 /* Notes a sample of memory in use, whose stack ends at a node. */
 void
 capture_rows_note(struct capture *c, const struct record *r, uint32_t node);
-/* Ends a capture if its processes are no longer watched, because they call
- * their allocators too often. */
-void capture_rows_look(struct capture *c);
+/* Starts the time of a capture of allocations when the first process is
+ * watched, and ends one of memory in use if its processes are no longer
+ * watched, because they call their allocators too often. */
+void capture_probes_look(struct capture *c);
 /* Returns a living process of the capture for which is() is true, or NULL. */
 const struct process *
 capture_any_process(const struct capture *c,

@@ -3,6 +3,7 @@
  */
 #include "base/clock.h"
 #include "base/path.h"
+#include "capture/allocs.h"
 #include "capture/naming/futex.h"
 #include "capture/naming/location.h"
 #include "capture/process/process_probes.h"
@@ -430,16 +431,18 @@ has_hidden(const struct process *proc)
 	return process_allocs_hidden(proc) != 0;
 }
 
-/* True for a process that has, or had, probes. */
+/* True for a process that has, or had, probes; allocations are counted from
+ * then on, so their probes must have come by a time. */
 static bool
-is_reached(const struct capture *c, int32_t pid)
+is_reached(const struct capture *c, int32_t pid, uint64_t by_ns)
 {
 	const struct emit_slot *allocs =
 		sampler_alloc_slots(c->source->sampler);
 	const struct inuse_slot *inuse = sampler_slots(c->source->sampler);
 
 	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
-		if ((allocs && allocs[i].pid == pid) ||
+		if ((allocs && allocs[i].pid == pid &&
+		     allocs[i].began_ns <= by_ns) ||
 		    (inuse && inuse[i].pid == pid &&
 		     inuse[i].state != INUSE_UNUSED))
 			return true;
@@ -452,7 +455,22 @@ struct unreached {
 	int64_t n;
 };
 
-/* Counts a living process that should have probes, and has none yet. */
+/* A sum that may be off by more than this part is uncertain. */
+#define SUM_SURE 0.15
+
+/* Returns by when a process must have probes, so that what it allocated before
+ * does not matter. */
+static uint64_t
+due_ns(const struct capture *c, const struct process *p)
+{
+	uint64_t begun = p->begun_ns ? p->begun_ns + ALLOCS_LATE_NS : 0;
+
+	return (begun > c->start_ns ? begun : c->start_ns) +
+	       (uint64_t)(SUM_SURE * (double)duration_of(c));
+}
+
+/* Counts a living process that should have probes, and has none yet or got them
+ * late. */
 static bool
 count_unreached(const struct process *p, void *arg)
 {
@@ -460,7 +478,7 @@ count_unreached(const struct process *p, void *arg)
 
 	u->n += p->nprobed && !p->gone_ns &&
 	        !process_allocs_missed(p, u->of->source->sampler, u->now_ns) &&
-	        !is_reached(u->of, (int32_t)p->pid);
+	        !is_reached(u->of, (int32_t)p->pid, due_ns(u->of, p));
 	return false;
 }
 
@@ -500,14 +518,11 @@ conclude_probes(const struct capture *c, struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(UNOPENED);
 	if (capture_any_process(c, process_allocs_unseen))
 		q->notes |= QUALITY_NOTE_OF(UNPROBED);
-	else if (!(q->notes & (QUALITY_NOTE_OF(UNOPENED) |
-	                       QUALITY_NOTE_OF(ALLOCS_32))) &&
+	else if (!(q->notes &
+	           (QUALITY_NOTE_OF(UNOPENED) | QUALITY_NOTE_OF(ALLOCS_32))) &&
 	         !q->kept && c->alive && !capture_any_process(c, is_probed))
 		q->notes |= QUALITY_NOTE_OF(NO_ALLOCATOR);
 }
-
-/* A sum that may be off by more than this part is uncertain. */
-#define SUM_SURE 0.15
 
 static int64_t
 bytes_of(double n)
@@ -522,8 +537,20 @@ follows(const struct capture *c, const struct emit_slot *s)
 	                     UINT64_C(1) << c->slot);
 }
 
+/* True if it is unknown what a process that is not watched has allocated
+ * lately: inserting or removing probes takes long. */
+static bool
+is_unknown(const struct capture *c, const struct emit_slot *s)
+{
+	uint64_t most_ns = (uint64_t)(SUM_SURE * (double)duration_of(c)) +
+	                   ALLOCS_LATE_NS;
+
+	return !s->scale && s->began_ns &&
+	       s->looked_ns + most_ns < c->start_ns + duration_of(c);
+}
+
 /* Returns the most bytes that no sample stands for, since a process was watched
- * only once. */
+ * only once, or was not looked at for long. */
 static double
 left_of(const struct capture *c)
 {
@@ -531,8 +558,9 @@ left_of(const struct capture *c)
 	double sum = 0;
 
 	for (uint32_t i = 0; slots && i < EMIT_SLOTS; i++)
-		if (slots[i].left && follows(c, &slots[i]))
-			sum += (double)slots[i].left;
+		if (follows(c, &slots[i]))
+			sum += is_unknown(c, &slots[i]) ? INFINITY
+			                                : (double)slots[i].left;
 	return sum;
 }
 

@@ -44,20 +44,35 @@ count_slots(const struct capture *c, uint32_t state, uint64_t *cost)
 	return n;
 }
 
+/* Returns when watching the first process of a capture began, or UINT64_MAX. */
+static uint64_t
+first_watched(const struct capture *c)
+{
+	const struct inuse_slot *inuse = sampler_slots(c->source->sampler);
+	const struct emit_slot *allocs =
+		sampler_alloc_slots(c->source->sampler);
+	uint64_t first = UINT64_MAX;
+
+	for (uint32_t i = 0; (inuse || allocs) && i < EMIT_SLOTS; i++) {
+		int32_t pid = inuse ? inuse[i].pid : allocs[i].pid;
+		uint64_t began = inuse ? inuse[i].began_ns : allocs[i].began_ns;
+
+		if (began && began < first &&
+		    (!inuse || inuse[i].state == INUSE_WATCHED) &&
+		    procs_follows(c->source->procs, (uint32_t)pid,
+		                  UINT64_C(1) << c->slot))
+			first = began;
+	}
+	return first;
+}
+
 /* Starts the capture's time when its first process is watched, which takes a
  * moment, longer on a busy machine. */
 static void
 begin_late(struct capture *c)
 {
-	const struct inuse_slot *slots = sampler_slots(c->source->sampler);
-	uint64_t began = UINT64_MAX;
+	uint64_t began = c->watched ? UINT64_MAX : first_watched(c);
 
-	for (uint32_t i = 0; i < EMIT_SLOTS && !c->watched; i++)
-		if (slots[i].state == INUSE_WATCHED && slots[i].began_ns &&
-		    slots[i].began_ns < began &&
-		    procs_follows(c->source->procs, (uint32_t)slots[i].pid,
-		                  UINT64_C(1) << c->slot))
-			began = slots[i].began_ns;
 	if (began == UINT64_MAX)
 		return;
 	c->watched = true;
@@ -68,12 +83,12 @@ begin_late(struct capture *c)
 }
 
 void
-capture_rows_look(struct capture *c)
+capture_probes_look(struct capture *c)
 {
 	uint64_t now = (uint64_t)clock_mono_ns();
 
 	begin_late(c);
-	if (now < c->end_ns && count_slots(c, INUSE_COSTLY, NULL) &&
+	if (c->rows && now < c->end_ns && count_slots(c, INUSE_COSTLY, NULL) &&
 	    !count_slots(c, INUSE_WATCHED, NULL))
 		c->end_ns = now;
 }

@@ -129,23 +129,20 @@ start() { # seconds [service [type]]
   api POST $P/start -H 'Content-Type: application/json' \
     -d "{\"service\":\"${2:-one}\",\"profileType\":\"${3:-memory}\",\"durationSeconds\":$1}" | jq -r '.id // error'
 }
-id=$(start 3)
 ended() { [ "$(api GET "$P/$id" | jq -r .phase)" = done ]; }
-wait_for 60 ended
-check a_service_has_its_memory_in_use eval \
-  'api GET "$P/$id" | jq -e ".status == \"completed\" and .topFunctions[0].funcName == \"keep_most\""'
-# All three programs use the allocator of one file, and two captures watch one
-# process.
-install -m 755 "$STATE/bin/leaking" "$STATE/bin/another"
-background two "$STATE/bin/another" "$tmp/another" "$rate"
-service two "$STATE/bin/another"
-together=("$(start 4)" "$(start 4 two)" "$(start 4 one alloc)")
 has_its_own() { # session, its first function
   id=$1
   wait_for 60 ended && api GET "$P/$1" | jq -e --arg f "$2" \
     '.status == "completed" and .topFunctions[0].funcName == $f' ||
     { api GET "$P/$1"; return 1; }
 }
+check a_service_has_its_memory_in_use has_its_own "$(start 3)" keep_most
+# All three programs use the allocator of one file, and two captures watch one
+# process.
+install -m 755 "$STATE/bin/leaking" "$STATE/bin/another"
+background two "$STATE/bin/another" "$tmp/another" "$rate"
+service two "$STATE/bin/another"
+together=("$(start 4)" "$(start 4 two)" "$(start 4 one alloc)")
 check two_services_of_one_library_are_watched_at_once eval \
   'has_its_own ${together[0]} keep_most && has_its_own ${together[1]} keep_most'
 check allocations_are_captured_beside_memory_in_use has_its_own "${together[2]}" throw_away

@@ -182,6 +182,8 @@ took=$(awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }')
 kill -KILL "${pids[paused]}" $parent $(pgrep -P $parent)
 captured slowly && captured paused
 check a_child_whose_probes_come_late_is_told grep -qE 'note: allocations are missing: probes did not come .*: 1$' "$tmp/slowly.txt"
+is_rough() { gunzip -c "$tmp/slowly.pb.gz" | grep -aq 'the sum of all values is rough'; }
+check what_is_watched_late_is_not_compared is_rough
 check bounds_cover_what_was_allocated_while_probes_took_long bounds_cover paused "$took"
 
 strip -o "$tmp/bare" "$tmp/static"

@@ -482,12 +482,21 @@ count_unreached(const struct process *p, void *arg)
 	return false;
 }
 
+static int64_t
+count_all_unreached(const struct capture *c)
+{
+	struct unreached unreached = {c, (uint64_t)clock_mono_ns(), 0};
+
+	(void)procs_find(c->source->procs, UINT64_C(1) << c->slot,
+	                 count_unreached, &unreached);
+	return unreached.n;
+}
+
 /* Notes which parts of allocators are not watched. */
 static void
 conclude_probes(const struct capture *c, struct quality *q)
 {
 	const struct process *p = capture_any_process(c, lacks_functions);
-	struct unreached unreached = {c, (uint64_t)clock_mono_ns(), 0};
 
 	if (p) {
 		q->notes |= QUALITY_NOTE_OF(UNWATCHED);
@@ -505,9 +514,7 @@ conclude_probes(const struct capture *c, struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(HIDDEN);
 	if (c->type == TYPE_alloc && q->unwatched_ends > q->processes / 2)
 		q->notes |= QUALITY_NOTE_OF(SHORT_LIVED);
-	(void)procs_find(c->source->procs, UINT64_C(1) << c->slot,
-	                 count_unreached, &unreached);
-	q->unreached = unreached.n;
+	q->unreached = count_all_unreached(c);
 	if (q->unreached)
 		q->notes |= QUALITY_NOTE_OF(UNREACHED);
 	if (capture_any_process(c, process_samples_itself))
@@ -592,6 +599,7 @@ conclude_sum(const struct finisher *f)
 	const struct parts *p = &f->capture->parts;
 	struct parts_bounds bounds = {p->seen, p->seen};
 	struct quality *q = f->quality;
+	bool sure;
 
 	if (q->notes & QUALITY_NOTE_OF(IN_PARTS))
 		bounds = parts_bounds(p);
@@ -599,13 +607,17 @@ conclude_sum(const struct finisher *f)
 	q->notes |= wrong_shares(f->capture);
 	if (f->capture->type == TYPE_alloc && q->lost)
 		bounds.most = INFINITY;
-	if (bounds.least >= (1 - SUM_SURE) * p->sum &&
-	    bounds.most <= (1 + SUM_SURE) * p->sum)
+	sure = bounds.least >= (1 - SUM_SURE) * p->sum &&
+	       bounds.most <= (1 + SUM_SURE) * p->sum;
+	if (sure && (f->capture->type != TYPE_alloc ||
+	             !count_all_unreached(f->capture)))
 		return 0;
 	q->notes &= ~QUALITY_NOTE_OF(IN_PARTS);
-	q->notes |= QUALITY_NOTE_OF(SUM_ROUGH);
-	q->allocated_least = bytes_of(bounds.least);
-	q->allocated_most = bytes_of(bounds.most);
+	if (!sure) {
+		q->notes |= QUALITY_NOTE_OF(SUM_ROUGH);
+		q->allocated_least = bytes_of(bounds.least);
+		q->allocated_most = bytes_of(bounds.most);
+	}
 	return profile_mark_rough(f->profile);
 }
 

@@ -255,8 +255,8 @@ put_missing(const struct comparison *c, struct buf *out)
 		              "unit of its values.");
 	} else if (c->rough) {
 		buf_puts(out, "How much a side allocated in all is not known: "
-		              "its program allocates so often that it was "
-		              "watched only part of the time.");
+		              "its program was watched only part of the "
+		              "time.");
 	} else if (c->base_samples < COMPARE_SAMPLES ||
 	           c->now_samples < COMPARE_SAMPLES) {
 		buf_addf(out,

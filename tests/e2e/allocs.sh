@@ -141,6 +141,7 @@ prober() { # capture: $prober
   for prober in $(pgrep -P "$(<"$tmp/$1.pid")"); do
     ls -l "/proc/$prober/fd" | grep -q bpf-prog && return
   done
+  return 1
 } 2>/dev/null
 stop_off() { # capture
   prober "$1" && kill -STOP "$prober" || return
@@ -166,7 +167,7 @@ parent=$!
 wait_for 10 pgrep -P $parent >/dev/null
 begin slowly "$parent,$(pgrep -P $parent)" 0 --type alloc --seconds 4
 wait_for 20 has_taken slowly 1
-prober slowly && kill -STOP "$prober"
+wait_for 20 prober slowly && kill -STOP "$prober"
 echo >"$tmp/go"
 pass 1.5
 kill -CONT "$prober"

@@ -153,7 +153,7 @@ case ${1-} in
   { printf -- '--one %s\n' '1.19 plain' '1.19 stripped'
     printf -- '--one 1.27 %s\n' plain stripped pie cgo
     printf -- '--calls %s\n' 1.19 1.27
-    echo --library $reader
+    echo --library 1.27 # of which a PIE has compiled the packages
   } | xargs -P 2 -L 1 "$0"
   ;;
 esac

@@ -62,6 +62,18 @@ TEST(locks_are_known_by_their_functions)
 		{WAIT "sem_wait PyThread_acquire_lock_timed python3.11+0x1 "
 	              "python3.11+0x2 _worker Thread.run",
 	         "queue", false},
+		{WAIT "sem_clockwait _PySemaphore_Wait _PyParkingLot_Park "
+	              "python3.13+0x1 python3.13+0x2 _PyObject_MakeTpCall f",
+	         "lock", true},
+		{WAIT "_PySemaphore_Wait _PyParkingLot_Park python3.13+0x1 "
+	              "python3.13+0x2 Condition.wait Queue.get work",
+	         "condition variable", false},
+		{WAIT "_PySemaphore_Wait _PyParkingLot_Park PyEvent_WaitTimed "
+	              "python3.13+0x1 Thread.join",
+	         "thread's end", false},
+		{WAIT "_PySemaphore_Wait _PyParkingLot_Park python3.13+0x1 "
+	              "python3.13+0x2 _worker Thread.run",
+	         "queue", false},
 		{WAIT "a b c d e f g pthread_rwlock_rdlock", "futex", false},
 	};
 

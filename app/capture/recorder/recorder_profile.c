@@ -152,6 +152,29 @@ stack_of(const struct trie *t, uint32_t node, uint32_t out[PROFILE_MAX_FRAMES])
 	return n;
 }
 
+/* True if the function that a sample was taken in is not known. Code without
+ * names of an interpreter, as of a stripped PHP, runs for the function that it
+ * interprets. */
+static bool
+is_nameless(const struct finisher *f, const uint32_t *places, uint32_t n)
+{
+	const struct pair *at = f->capture->trie.places.rows;
+	const struct module *m;
+	uint64_t leaf;
+	uint32_t i = 0;
+
+	if (!n || f->naming[places[0]] == NAMING_FUNCTION)
+		return false;
+	leaf = at[places[0]].a;
+	m = f->namer->modules->rows[leaf];
+	while (i < n && at[places[i]].a == leaf &&
+	       f->naming[places[i]] != NAMING_FUNCTION)
+		i++;
+	return !m || !m->interp || i == n ||
+	       at[places[i]].a < MODULE_LANGUAGES ||
+	       at[places[i]].a >= MODULE_JITS;
+}
+
 static void
 count_frames(struct finisher *f, const uint32_t *places, uint32_t n,
              int64_t count)
@@ -167,7 +190,7 @@ count_frames(struct finisher *f, const uint32_t *places, uint32_t n,
 				count;
 		unknown |= f->naming[places[i]] == NAMING_UNKNOWN;
 	}
-	if (n && f->naming[places[0]] != NAMING_FUNCTION)
+	if (is_nameless(f, places, n))
 		f->quality->nameless += count;
 	if (n && f->naming[places[0]] == NAMING_UNKNOWN)
 		f->quality->unknown += count;

@@ -633,6 +633,23 @@ TEST(an_interpreter_with_another_name_is_known)
 }
 END
 
+/* Debian's PHP is stripped: most samples are in its own code, without names. */
+TEST(functions_have_names_that_an_interpreter_without_names_runs)
+{
+	CLEANUP_CAPTURED struct captured c = nothing();
+
+	if (why_not())
+		SKIP(why_not());
+	if (access("/usr/bin/php8.2", X_OK))
+		SKIP("no PHP 8.2 here");
+	begin(&c, "/usr/bin/php8.2 $OLDPWD/tests/targets/shares.php 60",
+	      "ready");
+	capture(&c, "--seconds 1 --rate 500");
+	ck_assert_int_gt(samples(&c, "Shop\\spin"), 0);
+	ck_assert_ptr_null(strstr(buf_str(&c.report), "no name"));
+}
+END
+
 TEST(small_objects_of_python_are_said_to_be_missing)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();

@@ -16,6 +16,7 @@
 ## make source   make the source package, for dpkg-buildpackage, in build/source/
 ## make reproducible  have dpkg-buildpackage build it twice, and an image of each,
 ##                   and compare
+##     SUITE=trixie      on that release of Debian, in build/suites/
 ## make tarball    pack programs and their libraries for other distributions
 ## make image      pack them as an image for containers, in build/image/
 ## make version    print the version that is built
@@ -316,7 +317,7 @@ check-built: toolchains all deb-built $(UNITS) $(UI) $(FUZZERS) $(TARGETS) \
 	@B=$(B) tests/lib/rooted tests/run
 tools: $(TOOLS)
 check-quick: $(if $(SUITE),pages,$(TARGETS))
-	+@$(if $(SUITE),conf/packages/install suite && CHECK=1 )B=$(B) \
+	+@$(if $(SUITE),conf/packages/install suite && GOAL=$@ )B=$(B) \
 		ROOM="$(ROOM)" VERSION=$(VERSION) \
 		$(if $(SUITE),conf/packages/in_suite $(SUITE),tests/quick)
 # The package on Debian's own kernels, in virtual machines: tests/vm/run.
@@ -443,7 +444,10 @@ source: deps pages
 	@B=$(B) VERSION=$(VERSION) conf/packages/source $(B)/source
 	@echo "  $$(ls $(B)/source/*.dsc)"
 reproducible: deps pages
-	@conf/packages/install deb image
+	@conf/packages/install $(if $(SUITE),suite,deb image)
+	@$(if $(SUITE),GOAL=$@-built B=$(B) VERSION=$(VERSION) \
+		conf/packages/in_suite $(SUITE),$(MAKE) --no-print-directory $@-built)
+reproducible-built:
 	@B=$(B) VERSION=$(VERSION) conf/packages/twice $(B)/twice
 deb-built: $(DEB)
 PACKED := $(PROGRAMS) $(LIBRARY) $(PAGES) $(B)/manual/index.html \
@@ -456,7 +460,7 @@ $(DEB): $(PACKED)
 		$(if $(CI),DEB_BUILD_OPTIONS=noautodbgsym) \
 		debian/rules binary >../log 2>&1 || { cat ../log; exit 1; }
 	@echo "  $@"
-.PHONY: apt-repo deb-suite image image-built reproducible source tarball
+.PHONY: apt-repo deb-suite image image-built reproducible reproducible-built source tarball
 apt-repo: deb
 	@conf/packages/install repo
 	@KEY="$(KEY)" conf/packages/repository $(B)/apt \

@@ -180,7 +180,7 @@ privilege_shed(pid_t parent)
 
 /* The kernel's timer goes on even while the process is stopped. */
 int
-privilege_end_within(int seconds)
+privilege_end_within(int64_t seconds)
 {
 	struct sigevent kill = {.sigev_notify = SIGEV_SIGNAL,
 	                        .sigev_signo = SIGKILL};

@@ -138,9 +138,9 @@ static const int allowed[] = {
 /* Further calls of the analyser, which forks finishers, and of threads, beside
  * clone(2). */
 static const int children[] = {
-	SCMP_SYS(wait4),
-	SCMP_SYS(waitid),
-	SCMP_SYS(tgkill),
+	SCMP_SYS(wait4),         SCMP_SYS(waitid), SCMP_SYS(tgkill),
+	SCMP_SYS(timer_create), /* privilege.c: limit of a child */
+	SCMP_SYS(timer_settime),
 };
 
 /* Calls that fail with EACCES and do not kill, since libraries look for files
@@ -243,12 +243,14 @@ static const int storing[] = {
 
 /* A reader also copies memory of targets, and runs the child that stops their
  * threads for a moment. */
-static const int reading[] =
-	{
-		SCMP_SYS(process_vm_readv), SCMP_SYS(wait4),
-		SCMP_SYS(waitid),           SCMP_SYS(rt_sigtimedwait),
-		SCMP_SYS(setfsuid), /* opener_files.c: files as their user sees them */
-		SCMP_SYS(setfsgid),
+static const int reading[] = {
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(kcmp),
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(rt_sigtimedwait),
+	SCMP_SYS(setfsuid), /* opener_files.c: files as their user sees them */
+	SCMP_SYS(setfsgid),
 };
 
 /* Further calls of the opener: those for which it has capabilities, and those
@@ -257,9 +259,6 @@ static const int opening[] = {
 	SCMP_SYS(perf_event_open),
 	SCMP_SYS(bpf),
 	SCMP_SYS(process_vm_writev), /* opener_rates.c */
-	SCMP_SYS(kcmp),              /* opener_answer.c */
-	SCMP_SYS(timer_create),      /* privilege.c: limit of a child */
-	SCMP_SYS(timer_settime),
 	SCMP_SYS(setgroups),
 	SCMP_SYS(setresgid),
 	SCMP_SYS(setresuid),

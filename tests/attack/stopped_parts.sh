@@ -5,7 +5,9 @@
 # Beside others: it waits for events.
 set -u
 WORKER_CONF='watchdog = 2s
-finish_cpu = 10s'
+finish_cpu = 10s
+[continuous]
+window = 1s'
 . tests/lib/e2e.sh
 e2e_start shares jit
 background busy "$STATE/bin/shares" 900 1 5
@@ -31,18 +33,19 @@ nginx() { pgrep -oP "$(<"$STATE/pid/nginx")"; }
 idle() { id=; }
 sampled() { api GET "$P/$id" | jq -e '.progress > 0'; }
 capturing() { id=$(start wide 4) && wait_for 30 sampled; }
-# The finisher, which is stopped until the part is.
-symbolizing() {
+# Stops the next child of the analyser that lives for long enough to have begun.
+hold_child() {
   local of end=$((SECONDS + 60))
   of=$(analyser)
-  id=$(start wide 1)
   held=
-  until [ -n "$held" ] && kill -STOP "$held"; do
+  until [ -n "$held" ] && read -r _ <"/proc/$held/timers" && kill -STOP "$held"; do
     [ $SECONDS -lt $end ] || return 1
     read -r held _ <"/proc/$of/task/$of/children"
   done 2>/dev/null
   [ -n "$held" ]
 }
+# The finisher, which is stopped until the part is.
+symbolizing() { id=$(start wide 1) && hold_child; }
 goes_on() { [ -z "$held" ] || kill -CONT "$held"; held=; }
 # The profile is made, but another program holds the store's lock.
 storing() {
@@ -108,3 +111,20 @@ for stage in idle capturing symbolizing storing; do
     stop "$stage" "$part"
   done
 done
+
+# --- a child of the analyser, for good --------------------------------------------
+symbolizing
+check a_finisher_is_held [ -n "$held" ]
+check a_stopped_finisher_ends wait_for 30 process_gone "$held"
+check its_capture_fails_as_one_whose_process_died equal \
+  "$(finished "$id" | jq -r '.status + " " + .error.message')" 'failed the process that symbolized the profile died'
+held=
+check the_next_capture_has_a_finisher completes
+watch_wide() {
+  api POST $P/continuous -H 'Content-Type: application/json' -d '{"service":"wide","sampleRate":99}' >"$STATE/watch" && hold_child
+}
+watch_wide
+check a_writer_of_windows_is_held [ -n "$held" ]
+check a_stopped_writer_of_windows_ends wait_for 30 process_gone "$held"
+held=
+check a_capture_completes_after_it completes

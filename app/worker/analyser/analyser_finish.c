@@ -11,6 +11,7 @@
 #include "profile/pprof.h"
 #include "profile/summary.h"
 #include "pull_read.h"
+#include "sandbox/privilege.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -330,11 +331,13 @@ send_debugs(const struct analyser *a, const struct host_debugs *debugs)
 }
 
 /* Runs in the child, so that a crash or endless DWARF costs only the child's
- * work. */
+ * work. A child that is stopped ends, too: its slot and its turn are needed. */
 static void
-be_child(const struct analyser *a, int channel, int news, analyser_work *work,
-         void *arg)
+be_child(const struct analyser *a, int channel, int news, int64_t waits_s,
+         analyser_work *work, void *arg)
 {
+	int64_t within_s = waits_s + a->conf->worker_finish_cpu +
+	                   a->conf->worker_watchdog;
 	struct host_debugs debugs = {.n = 0};
 	struct host host = worker_host(&channel);
 
@@ -342,7 +345,8 @@ be_child(const struct analyser *a, int channel, int news, analyser_work *work,
 	if (*a->conf->symbols_debuginfod)
 		host.debugs = &debugs;
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (sandbox_limit_cpu(a->conf->worker_finish_cpu) ||
+	if (privilege_end_within(within_s) ||
+	    sandbox_limit_cpu(a->conf->worker_finish_cpu) ||
 	    turn_begin(&a->turns))
 		_exit(1);
 	if (work(a, &host, arg) && symbols_cache_send(a->symbols, news))
@@ -375,8 +379,9 @@ analyser_prepare_fork(struct analyser *a)
 		log_debug("no channel ahead of time");
 }
 
-int
-analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out)
+static int
+fork_child(struct analyser *a, int64_t waits_s, analyser_work *work, void *arg,
+           pid_t *out)
 {
 	CLEANUP_FD int news = memfd_create("stoker-symbols", MFD_CLOEXEC);
 	struct analyser_news *slot = news_of(a, 0);
@@ -393,10 +398,16 @@ analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out)
 	if (pid < 0)
 		return -errno;
 	if (pid == 0)
-		be_child(a, channel, news, work, arg);
+		be_child(a, channel, news, waits_s, work, arg);
 	*slot = (struct analyser_news){pid, TAKE_FD(news)};
 	*out = pid;
 	return 0;
+}
+
+int
+analyser_fork(struct analyser *a, analyser_work *work, void *arg, pid_t *out)
+{
+	return fork_child(a, 0, work, arg, out);
 }
 
 int
@@ -404,8 +415,10 @@ analyser_fork_finisher(struct analyser *a, const struct analyser_job *job,
                        int fd, bool checkpoint, pid_t *out)
 {
 	struct finisher f = {job, fd, checkpoint};
+	/* an engine that does not sample waits for the time of its capture */
+	uint64_t waits_ms = job->capture ? 0 : job->duration_ms;
 
-	return analyser_fork(a, be_finisher, &f, out);
+	return fork_child(a, (int64_t)(waits_ms / 1000), be_finisher, &f, out);
 }
 
 void

@@ -136,7 +136,7 @@ naming_step(struct runs *c, const struct targets *targets, const char *host,
 	int rc;
 
 	if (g->asked.id && now_ns > g->deadline_ns)
-		give_up(g, c->store, capture_error_text(CAPTURE_FINISH_CPU));
+		give_up(g, c->store, capture_error_text(CAPTURE_LATE));
 	if (g->asked.id || c->analyser < 0)
 		return 0;
 	rc = names_claim(c->store, host, g->last, &g->asked, &g->addresses,

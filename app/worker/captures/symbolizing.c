@@ -132,7 +132,7 @@ symbolizing_step(struct runs *c, const struct targets *targets,
 	int rc;
 
 	if (y->asked.session && now_ns > y->deadline_ns)
-		fail(y, c->store, capture_error_text(CAPTURE_FINISH_CPU));
+		fail(y, c->store, capture_error_text(CAPTURE_LATE));
 	if (y->asked.session || c->analyser < 0 || now_ns < y->next_ns)
 		return 0;
 	rc = symbolize_claim(c->store, host, &y->asked);

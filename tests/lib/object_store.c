@@ -398,6 +398,9 @@ misbehave(struct connection *c)
 	case OBJECTS_HEADERS:
 		FLOOD(c, "HTTP/1.1 200 OK\r\n", "X-More: more of this\r\n");
 		return true;
+	case OBJECTS_HEADER:
+		FLOOD(c, "HTTP/1.1 200 OK\r\nX-More: ", "more of this");
+		return true;
 	case OBJECTS_CONTINUE:
 		FLOOD(c, "", "HTTP/1.1 100 Continue\r\n\r\n");
 		return true;

@@ -32,6 +32,7 @@ enum objects_mood {
 	OBJECTS_FAIL,         /* 500 */
 	OBJECTS_REDIRECT,     /* 307 to another path of its own */
 	OBJECTS_HEADERS,      /* headers without end */
+	OBJECTS_HEADER,       /* a header without end */
 	OBJECTS_CONTINUE,     /* 100 without end */
 	OBJECTS_SHORT,        /* half of a body, and its length */
 	OBJECTS_LONG,         /* a body twice, and its length */

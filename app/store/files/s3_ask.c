@@ -10,8 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#define CONNECT_MS 3000
-#define HASH       "x-amz-content-sha256: "
+#define CONNECT_MS     3000
+#define HASH           "x-amz-content-sha256: "
+#define MAX_HEADERS    ((size_t)64 << 10)
+#define CURL_TOO_LARGE ((CURLcode)100) /* CURLE_TOO_LARGE, from 8.6 on */
 
 /* A request in progress. */
 struct ask {
@@ -19,7 +21,8 @@ struct ask {
 	struct s3_answer *answer;
 	CURL *curl;
 	size_t sent, came;
-	int rc; /* of out */
+	size_t headers; /* bytes of them that came */
+	int rc;         /* of out and of headers */
 };
 
 /* --- handles, whose connections are used again ---------------------------- */
@@ -110,6 +113,20 @@ take_body(char *p, size_t one, size_t n, void *arg)
 	return a->rc ? 0 : n;
 }
 
+/* Refuses headers that are too large, or do not end. */
+static size_t
+take_header(char *p, size_t one, size_t n, void *arg)
+{
+	struct ask *a = arg;
+
+	(void)p;
+	a->headers += one * n;
+	if (a->headers <= MAX_HEADERS)
+		return one * n;
+	a->rc = -EREMOTEIO;
+	return 0;
+}
+
 /* --- one request ---------------------------------------------------------- */
 
 /* The body is signed by its hash; over TLS nobody can change it anyway. */
@@ -167,6 +184,8 @@ set_body(struct ask *a)
 	}
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, a);
+	curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, take_header);
+	curl_easy_setopt(c, CURLOPT_HEADERDATA, a);
 }
 
 /* Sets the time that is left; -ETIMEDOUT if none is. */
@@ -219,8 +238,12 @@ failure(const struct ask *a, CURLcode code)
 		return a->rc ? a->rc : a->answer->too_long ? 0 : -EREMOTEIO;
 	case CURLE_OPERATION_TIMEDOUT:
 		return -ETIMEDOUT;
-	case CURLE_OUT_OF_MEMORY:
-		return -ENOMEM;
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_WEIRD_SERVER_REPLY: /* it is not HTTP */
+	case CURL_TOO_LARGE:
+		return -EREMOTEIO;
+	case CURLE_OUT_OF_MEMORY: /* before 8.6, also for a header too large */
+		return a->headers && !a->came ? -EREMOTEIO : -ENOMEM;
 	default:
 		return -EHOSTUNREACH;
 	}

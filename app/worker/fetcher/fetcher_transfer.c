@@ -14,6 +14,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#define MAX_HEADERS    ((size_t)64 << 10)
+#define CURL_TOO_LARGE ((CURLcode)100) /* CURLE_TOO_LARGE, from 8.6 on */
+
 /* --- addresses ------------------------------------------------------------ */
 
 static const struct {
@@ -199,6 +202,9 @@ take_header(char *p, size_t one, size_t n, void *arg)
 {
 	struct transfer *t = arg;
 
+	t->header_bytes += one * n;
+	if (t->header_bytes > MAX_HEADERS)
+		return 0;
 	transfer_header(&t->answer, p, one * n);
 	return one * n;
 }
@@ -451,11 +457,23 @@ static const struct {
 	{CURLE_BAD_CONTENT_ENCODING, FETCH_PROTOCOL},
 };
 
+/* True if a header, or all of them, were too large. libcurl passes on no line
+ * of more than about 100 KB, and the error is of memory before 8.6. */
+static bool
+headers_have_no_end(const struct transfer *t, CURLcode code)
+{
+	return t->header_bytes > MAX_HEADERS ||
+	       (t->header_bytes && !t->answer.bytes &&
+	        (code == CURLE_OUT_OF_MEMORY || code == CURL_TOO_LARGE));
+}
+
 enum fetch_error
 transfer_result(const struct transfer *t, CURLcode code)
 {
 	if (t->too_large)
 		return FETCH_TOO_LARGE;
+	if (headers_have_no_end(t, code))
+		return FETCH_HEADERS;
 	if (code == CURLE_COULDNT_CONNECT && t->denied)
 		return FETCH_ADDRESS;
 	for (size_t i = 0; i < ARRAY_LEN(results); i++)

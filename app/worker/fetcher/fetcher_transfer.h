@@ -43,6 +43,7 @@ struct transfer {
 	bool local;  /* the host is this machine by name */
 	bool denied; /* its address was refused */
 	bool too_large;
+	size_t header_bytes; /* of the answer, so far */
 	struct fetch_answer answer;
 };
 

@@ -59,6 +59,8 @@ static const struct canned pages[] = {
 	{"/garbage", "220 mail.example.com ESMTP\r\n", .hangs = 0},
 	{"/endless", OK "\r\n", .again = "more and more of this"},
 	{"/headers", OK, .again = "X-More: more of this\r\n"},
+	{"/header", OK "X-More: ", .again = "more and more of this"},
+	{"/heads", "", .again = "HTTP/1.1 100 Continue\r\n\r\n"},
 	{"/continues", "", .hangs = 1,
          .again = "HTTP/1.1 100 Continue\r\n\r\n"},
 	{"/trickle", OK "Content-Length: 4000\r\n\r\n", .hangs = 1,
@@ -189,7 +191,9 @@ static const struct {
 	{"/big", FETCH_TOO_LARGE, 0, NULL},
 	{"/garbage", FETCH_PROTOCOL, 0, NULL},
 	{"/endless", FETCH_TOO_LARGE, 0, NULL},
-	{"/headers", FETCH_TRUNCATED, 0, NULL},
+	{"/headers", FETCH_HEADERS, 0, NULL},
+	{"/header", FETCH_HEADERS, 0, NULL},
+	{"/heads", FETCH_HEADERS, 0, NULL},
 };
 
 TEST(answers_are_told_whole_or_not_at_all)

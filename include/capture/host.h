@@ -22,7 +22,7 @@
 #define HOST_MAX_FILE   ((int64_t)4 << 30) /* bytes of a target's file */
 #define HOST_MAX_SOURCE ((int64_t)4 << 20) /* bytes of a file of source text */
 #define HOST_BUILD_ID   20                 /* longest that perf reports */
-#define HOST_MAX_FDS    7
+#define HOST_MAX_FDS    10
 #define HOST_EXPECT     256  /* stack bytes that must match */
 #define HOST_MAX_LIST   1000 /* numbers in one question */
 /* Limit of threads in one answer of TASKS and NAMES; the answer for a process
@@ -51,6 +51,7 @@ enum host_whose {
 enum host_by {
 	HOST_BY_OPENER,
 	HOST_BY_READER,
+	HOST_BY_LOADER,
 };
 
 /* Unused fields are zero. Texts are NUL-terminated within their array. */

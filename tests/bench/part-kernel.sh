@@ -38,3 +38,22 @@ if wanted worker_start_ms; then
   done | awk 'NF == 2 { print 1000 * $1 / $2 }' >"$B/start.txt"
   row worker_start_ms "$(column 1 "$B/start.txt")" ms - - - "$ROUNDS"
 fi
+
+# What the opener itself spends on a capture whose programs must be loaded:
+# nobody else is answered meanwhile.
+if wanted opener_capture_ms; then
+  e2e_start shares
+  background busy "$STATE/bin/shares" 900 1 5
+  service busy "$STATE/bin/shares"
+  worker=$(<"$STATE/pid/worker")
+  for type in block alloc memory; do
+    for ((i = 0; i < ROUNDS; i++)); do
+      before=$(ticks "$worker")
+      finished "$(start busy 1 "$type")" >/dev/null
+      echo "$(($(ticks "$worker") - before)) $(getconf CLK_TCK)"
+    done
+  done | awk 'NF == 2 { print 1000 * $1 / $2 }' >"$B/opener.txt"
+  e2e_stop
+  trap - EXIT
+  row opener_capture_ms "$(column 1 "$B/opener.txt")" ms - - - "$ROUNDS"
+fi

@@ -16,7 +16,7 @@ host_ask_here(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	o.conf = arg;
 	opener_answer(&o, ask, o.ask, *nfds ? fds[0] : -1, NULL, &out);
 	*reply = out.reply;
-	memcpy(fds, out.fds, sizeof(out.fds));
+	memcpy(fds, out.fds, out.nfds * sizeof(*fds));
 	*nfds = out.nfds;
 	return 0;
 }

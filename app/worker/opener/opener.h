@@ -13,8 +13,8 @@
 #include "opener_rates.h"
 #include "opener_readers.h"
 #include "opener_watchdog.h"
-#include "worker/ipc/messages.h"
 #include "sandbox/privilege.h"
+#include "worker/ipc/messages.h"
 
 #define OPENER_MAX_RESTARTS 20 /* of the analyser, within a minute */
 
@@ -105,9 +105,15 @@ typedef int opener_pass_on(struct opener *o, int client,
 bool opener_answer(struct opener *o, const struct host_ask *ask, int client,
                    int in, opener_pass_on *pass_on, struct answer *out);
 const char *opener_name(uint32_t op);
+/* True if a loader answers. */
+bool opener_loads(uint32_t op);
 /* Answers a question that has been checked. */
 void opener_handle(struct opener *o, const struct host_ask *ask, int client,
                    int in, struct answer *out);
+/* Adds to an answer, of this process or of a child, what only the opener can
+ * do: programs for probes go to a prober. */
+void
+opener_complete(struct opener *o, uint32_t op, int client, struct answer *out);
 /*
  * Adds a socket for questions.
  *   Owns     fd becomes the opener's, unless it fails

@@ -12,8 +12,8 @@
 #include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #define REFUSED_NS (60 * NS_PER_S) /* between two log lines */
 
@@ -182,6 +182,12 @@ check(struct opener *o, struct host_ask *ask, int client)
 	return rc;
 }
 
+bool
+opener_loads(uint32_t op)
+{
+	return op < HOST_OPS && ops[op].by == HOST_BY_LOADER;
+}
+
 const char *
 opener_name(uint32_t op)
 {
@@ -198,6 +204,19 @@ opener_handle(struct opener *o, const struct host_ask *ask, int client, int in,
 	out->reply.error = handlers[ask->op](o, ask, out);
 }
 
+void
+opener_complete(struct opener *o, uint32_t op, int client, struct answer *out)
+{
+	enum prober_of of = out->reply.value ? PROBER_INUSE : PROBER_ALLOCS;
+
+	if (op != HOST_ALLOCS || !out->nfds)
+		return;
+	out->reply.value = 0;
+	out->reply.error = prober_start(o->probers, of, client,
+	                                o->conf->worker_probe_percent, out->fds,
+	                                &out->nfds);
+}
+
 bool
 opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
               opener_pass_on *pass_on, struct answer *out)
@@ -205,15 +224,17 @@ opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
 	struct host_ask checked = *ask;
 	int rc = check(o, &checked, client);
 
-	if (!rc && pass_on && ops[checked.op].by == HOST_BY_READER) {
+	if (!rc && pass_on && ops[checked.op].by != HOST_BY_OPENER) {
 		rc = pass_on(o, client, &checked, in);
 		if (!rc)
 			return false;
 	}
-	if (rc)
+	if (rc) {
 		*out = (struct answer){.reply.error = rc};
-	else
-		opener_handle(o, &checked, client, in, out);
+		return true;
+	}
+	opener_handle(o, &checked, client, in, out);
+	opener_complete(o, checked.op, client, out);
 	return true;
 }
 
@@ -324,15 +345,12 @@ int
 open_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	enum prober_of of = ask->count == 1 ? PROBER_INUSE : PROBER_ALLOCS;
-	int fds[PROBER_FDS];
-	size_t nfds = 0;
-	int rc = ask->size == 1 ? prober_try(of)
-	                        : prober_start(o->probers, of, out->client,
-	                                       o->conf->worker_probe_percent,
-	                                       fds, &nfds);
+	int rc = prober_load(of, out->fds, &out->nfds);
 
-	for (size_t i = 0; !rc && i < nfds; i++)
-		give(out, fds[i]);
+	(void)o;
+	out->reply.value = of == PROBER_INUSE;
+	while (ask->size == 1 && out->nfds)
+		close(out->fds[--out->nfds]);
 	return rc;
 }
 

@@ -13,21 +13,24 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The programs of a child; only those of its kind are set. */
+/* The programs of a child, of its kind. */
 struct programs {
 	enum prober_of of;
 	unsigned budget; /* per process, in thousandths of a CPU */
-	struct allocs allocs;
-	struct inuse inuse;
+	union {
+		struct allocs allocs;
+		struct inuse inuse;
+		int fds[PROBER_FDS]; /* what either has */
+	};
 };
 
-static int
-programs_open(enum prober_of of, struct programs *out)
-{
-	*out = (struct programs){.of = of};
-	return of == PROBER_INUSE ? inuse_open(&out->inuse)
-	                          : allocs_open(&out->allocs);
-}
+#define FDS(of)                                           \
+	(((of) == PROBER_INUSE ? sizeof(struct inuse)     \
+	                       : sizeof(struct allocs)) / \
+	 sizeof(int))
+_Static_assert(sizeof(struct inuse) == PROBER_FDS * sizeof(int) &&
+                       sizeof(struct allocs) <= sizeof(struct inuse),
+               "both have only descriptors");
 
 static void
 programs_close(struct programs *p)
@@ -137,34 +140,35 @@ hand_out(struct programs *p, int *fds)
 }
 
 int
+prober_load(enum prober_of of, int fds[static PROBER_FDS], size_t *nfds)
+{
+	struct programs with;
+	int rc = of == PROBER_INUSE ? inuse_open(&with.inuse)
+	                            : allocs_open(&with.allocs);
+
+	if (rc)
+		return rc;
+	*nfds = FDS(of);
+	memcpy(fds, with.fds, *nfds * sizeof(*fds));
+	return 0;
+}
+
+int
 prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
              int64_t percent, int fds[static PROBER_FDS], size_t *nfds)
 {
+	struct programs with = {.of = of, .budget = (unsigned)percent * 10};
 	struct prober *p = &all[of];
-	struct programs with;
 	int rc;
 
 	end(p);
-	rc = programs_open(of, &with);
-	if (rc)
-		return rc;
-	with.budget = (unsigned)percent * 10;
+	memcpy(with.fds, fds, FDS(of) * sizeof(*fds));
+	*nfds = 0;
 	rc = start(p, &with, &fds[0]);
 	p->client = client;
 	if (!rc)
 		*nfds = 1 + hand_out(&with, &fds[1]);
 	programs_close(&with);
-	return rc;
-}
-
-int
-prober_try(enum prober_of of)
-{
-	struct programs p;
-	int rc = programs_open(of, &p);
-
-	if (!rc)
-		programs_close(&p);
 	return rc;
 }
 

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 enum prober_of { PROBER_ALLOCS, PROBER_INUSE, PROBERS };
-#define PROBER_FDS 5
+#define PROBER_FDS 10 /* HOST_MAX_FDS has room for them */
 
 struct prober {
 	pid_t pid;  /* 0: none */
@@ -20,20 +20,29 @@ struct prober {
 };
 
 /*
+ * Has the kernel load the programs, which takes a while.
+ *
+ *   Shape    fds: what prober_start() takes
+ *   Owns     the descriptors are the caller's
+ *   Errors   as allocs_open() and inuse_open()
+ */
+MUST_CHECK int
+prober_load(enum prober_of of, int fds[static PROBER_FDS], size_t *nfds);
+/*
  * Starts a child for a client, in place of the last one.
  *
- *   Shape    fds: one that ends the child when it is closed, then the maps of
- *            outputs and of threads that interpreters run; for memory in use
- *            also the maps of processes and of rows
+ *   Shape    fds: what prober_load() gave; afterwards, one that ends the child
+ *            when it is closed, then the maps of outputs, of threads that
+ *            interpreters run and of processes; for memory in use also that
+ *            of rows
  *   Units    percent of a CPU that the probes may cost each process
- *   Owns     the descriptors are the caller's
- *   Errors   as allocs_open() and inuse_open(); -errno
+ *   Owns     takes fds[], also on failure; those that it returns are the
+ *            caller's
+ *   Errors   -errno
  */
 MUST_CHECK int
 prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
              int64_t percent, int fds[static PROBER_FDS], size_t *nfds);
-/* Checks that the kernel accepts the programs. Errors: as prober_start() */
-MUST_CHECK int prober_try(enum prober_of of);
 /* Passes a HOST_PROBE question and its file on to the child. Errors: -ECHILD
  * there is no child; -EINVAL; -EAGAIN it has not read the last ones yet */
 MUST_CHECK int prober_watch(const struct prober all[static PROBERS],

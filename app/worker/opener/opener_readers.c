@@ -47,19 +47,20 @@ handle(struct opener *o, int socket, const struct reader_ask *ask, int in)
 		close(out.fds[i]);
 }
 
+/* Answers questions in a reader, or one in a loader. */
 static _Noreturn void
-be_reader(struct opener *o, int socket)
+be_child(struct opener *o, int socket, bool loads)
 {
 	pid_t parent = o->self;
 	int keep[] = {socket, o->host ? o->host_root : -1};
 	int rc;
 
 	rc = privilege_close_but(keep, ARRAY_LEN(keep));
-	prctl(PR_SET_NAME, "stoker-reader");
+	prctl(PR_SET_NAME, loads ? "stoker-loader" : "stoker-reader");
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (setgroups(0, NULL))
 		log_debug("a reader keeps its groups");
-	if (!rc)
+	if (!rc && !loads)
 		rc = sandbox_enter_reader();
 	if (rc) {
 		log_err("a reader has no sandbox: %s", strerror(-rc));
@@ -74,6 +75,8 @@ be_reader(struct opener *o, int socket)
 		if (n != sizeof(ask))
 			break;
 		handle(o, socket, &ask, in);
+		if (loads)
+			break;
 	}
 	_exit(0);
 }
@@ -89,7 +92,7 @@ clear(struct reader *r)
 }
 
 static int
-start(struct opener *o, struct reader *r)
+start(struct opener *o, struct reader *r, bool loads)
 {
 	int pair[2];
 	int rc = msg_pair(pair);
@@ -99,7 +102,7 @@ start(struct opener *o, struct reader *r)
 		return rc;
 	pid = fork();
 	if (pid == 0)
-		be_reader(o, pair[1]);
+		be_child(o, pair[1], loads);
 	rc = pid < 0 ? -errno : 0;
 	close(pair[1]);
 	if (rc) {
@@ -134,10 +137,11 @@ idle(struct readers *r)
 static struct reader_of
 of(const struct host_ask *ask)
 {
-	size_t n = ask->pid > 0 ? 0 : strnlen(ask->path, sizeof(ask->path));
+	int32_t pid = ask->op == HOST_SHARED ? ask->list[1] : ask->pid;
+	size_t n = pid > 0 ? 0 : strnlen(ask->path, sizeof(ask->path));
 
-	if (ask->pid > 0)
-		return (struct reader_of){.pid = ask->pid};
+	if (pid > 0)
+		return (struct reader_of){.pid = pid};
 	return (struct reader_of){.start_time = hash_bytes(ask->path, n)};
 }
 
@@ -241,15 +245,17 @@ readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
 	struct reader_ask m = {*ask, copy_room(r)};
 	struct reader_of who = of(ask);
 	struct reader *row = idle(r);
-	int rc = is_held(r, who) ? -ETIMEDOUT : row ? 0 : -EBUSY;
+	bool loads = opener_loads(ask->op);
+	int rc = !loads && is_held(r, who) ? -ETIMEDOUT : row ? 0 : -EBUSY;
 
 	if (rc)
 		return rc;
-	rc = row->pid ? msg_send(row->socket, &m, sizeof(m), &in, in >= 0)
-	              : -EPIPE;
-	if (rc) { /* not started yet, or dead */
+	rc = row->pid && !loads
+	             ? msg_send(row->socket, &m, sizeof(m), &in, in >= 0)
+	             : -EPIPE;
+	if (rc) { /* not started yet, or dead, or in the place of a loader */
 		clear(row);
-		rc = start(o, row)
+		rc = start(o, row, loads)
 		             ?: msg_send(row->socket, &m, sizeof(m), &in,
 		                         in >= 0);
 	}
@@ -314,23 +320,29 @@ void
 readers_answer(struct opener *o, int socket)
 {
 	struct reader *row = o->readers.rows;
+	struct answer out = {.in = -1, .nfds = HOST_MAX_FDS};
 	struct reader_reply m;
-	int fds[HOST_MAX_FDS];
-	size_t nfds = HOST_MAX_FDS;
 	ssize_t n;
 
 	while (row->socket != socket || !row->busy)
 		row++;
-	n = msg_recv(socket, &m, sizeof(m), fds, &nfds);
+	n = msg_recv(socket, &m, sizeof(m), out.fds, &out.nfds);
 	if (n != sizeof(m)) {
 		answer_error(row, -EIO);
 		clear(row);
 		return;
 	}
 	o->readers.copied += m.copied;
-	answer(row, &m.reply, fds, nfds);
-	for (size_t i = 0; i < nfds; i++)
-		close(fds[i]);
+	out.reply = m.reply;
+	if (row->client >= 0)
+		opener_complete(o, row->op, row->client, &out);
+	answer(row, &out.reply, out.fds, out.nfds);
+	for (size_t i = 0; i < out.nfds; i++)
+		close(out.fds[i]);
+	if (opener_loads(row->op)) {
+		clear(row);
+		return;
+	}
 	row->busy = false;
 	row->client = -1;
 }
@@ -353,6 +365,12 @@ state_of(const struct reader *row)
 static int
 blame(struct readers *r, struct reader *row)
 {
+	if (opener_loads(row->op)) {
+		log_warn("the kernel did not load the programs of %s within %d "
+		         "s, or the process that has it do so was stopped",
+		         opener_name(row->op), READERS_SLOW_S);
+		return -EIO;
+	}
 	if (state_of(row) == 'T') {
 		log_warn("a reader was stopped (SIGSTOP) while it read process "
 		         "%d: it is ended, and another takes its place",
@@ -393,8 +411,11 @@ is_late(const struct reader *row, int64_t now_ns)
 
 	if (waited < READERS_WAIT_S * NS_PER_S || has_answered(row))
 		return false;
-	/* a runnable one waits for a CPU, not for its target */
-	return waited >= READERS_SLOW_S * NS_PER_S || state_of(row) != 'R';
+	if (waited >= READERS_SLOW_S * NS_PER_S)
+		return true;
+	/* a runnable one waits for a CPU, not for its target, and a loader for
+	 * the kernel */
+	return !opener_loads(row->op) && state_of(row) != 'R';
 }
 
 int

@@ -11,6 +11,9 @@
  * happens again soon after. If the read survives even the kill, nothing is read
  * from the process until the reader has ended. A reader that is runnable waits
  * for a CPU, not for the target, and has more time.
+ *
+ * A loader is such a child, too, but for one question, and with the opener's
+ * own filter: it may load programs into the kernel.
  */
 #pragma once
 
@@ -44,7 +47,7 @@ struct reader {
 	int socket; /* to the reader */
 	int client; /* client that waits; -1: it has gone */
 	bool busy;
-	uint32_t op;
+	uint32_t op; /* of its last question */
 	int64_t since_ns;
 	struct reader_of of;
 };

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 
 /* Lets the opener have a reader that this process has held up. */
@@ -121,6 +122,70 @@ TEST(a_process_is_not_left_alone_since_its_reader_was_stopped)
 
 	ck_assert_ptr_nonnull(o);
 	be_late(o, true);
+	ck_assert_int_eq(o->readers.held[0].seconds, 0);
+	free(o);
+}
+END
+
+/* Questions with which a target, or the kernel, could hold up the opener. */
+static const enum host_op slow[] = {HOST_SHARED, HOST_MAPS,   HOST_FILE,
+                                    HOST_TITLE,  HOST_STACKS, HOST_FILTER,
+                                    HOST_WAITS,  HOST_ALLOCS};
+
+static int
+pass_on(struct opener *o, int client, const struct host_ask *ask, int in)
+{
+	(void)o;
+	(void)client;
+	(void)ask;
+	(void)in;
+	return 0;
+}
+
+TEST(a_question_that_may_take_long_is_never_answered_by_the_opener_itself)
+{
+	struct opener *o = calloc(1, sizeof(*o));
+	struct answer out;
+
+	ck_assert_ptr_nonnull(o);
+	for (size_t i = 0; i < ARRAY_LEN(slow); i++) {
+		const struct host_ask ask = {.op = slow[i],
+		                             .pid = getpid(),
+		                             .count = 2,
+		                             .list = {getpid(), getppid()}};
+
+		ck_assert_msg(
+			!opener_answer(o, &ask, o->ask, -1, pass_on, &out),
+			"%s", opener_name(slow[i]));
+	}
+	free(o);
+}
+END
+
+TEST(a_loader_is_given_up_as_late_but_no_process_is_left_alone_for_it)
+{
+	struct opener *o = calloc(1, sizeof(*o));
+	struct reader *row;
+	pid_t pid = fork();
+
+	if (!pid)
+		pause();
+	ck_assert_ptr_nonnull(o);
+	row = &o->readers.rows[0];
+	*row = (struct reader){
+		.pid = pid,
+		.socket = eventfd(0, EFD_CLOEXEC),
+		.client = -1,
+		.busy = true,
+		.op = HOST_WAITS,
+		.since_ns = clock_mono_ns() - (READERS_SLOW_S - 20) * NS_PER_S,
+	};
+	(void)readers_expire(o); /* the kernel takes its time */
+	ck_assert(row->busy);
+	row->since_ns -= 20 * NS_PER_S;
+	(void)readers_expire(o);
+	ck_assert(!row->busy);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 	ck_assert_int_eq(o->readers.held[0].seconds, 0);
 	free(o);
 }

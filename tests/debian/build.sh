@@ -11,7 +11,7 @@ root=$B/suites/$1-$(dpkg --print-architecture)
 twice() { GOAL=reproducible-built conf/packages/in_suite "$1"; }
 accepts() {
   local files
-  files=$(cd "$root" && ls build/twice/first/*.deb build/twice/source/*.dsc) &&
+  files=$(cd "$root" && ls build/twice/first/stoker_*.deb build/twice/source/*.dsc) &&
     chroot "$root" lintian --allow-root --fail-on error,warning $files
 }
 began=$SECONDS

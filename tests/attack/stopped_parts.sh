@@ -98,8 +98,8 @@ stop() { # stage, part
   [ "$2" = nginx ] || check "$at.requests_are_answered_meanwhile" others
   check "$at.it_goes_on_or_another_does" replaced "$2"
   check "$at.the_capture_ends" ends
-  check "$at.the_next_capture_completes" completes
   check "$at.the_server_is_ready" wait_for 30 is_ready
+  check "$at.the_next_capture_completes" completes
   kill -CONT "$stopped" 2>/dev/null # a zombie's pid, or none
   stopped=
 }

@@ -106,7 +106,8 @@ own() { stoker_cli doctor --config "$STATE/stoker.conf" --json | jq -r '.[] | se
 limit=$(own)
 mkdir "$group-worker"
 echo "${limit}M" >"$group-worker/$limit_file"
-worker() { echo "$(<"$STATE/pid/worker")"; pgrep -P "$(<"$STATE/pid/worker")"; }
+# A loader ends by itself.
+worker() { echo "$(<"$STATE/pid/worker")"; pgrep -P "$(<"$STATE/pid/worker")" 'stoker-[^l]'; }
 worker | while read -r pid; do echo "$pid" >"$group-worker/cgroup.procs"; done
 parts=$(worker | sort)
 awk 'BEGIN { for (i = 0; i < 1000000; i++) printf "%x 8 compiled_%d\n", 4096 + i * 8, i }' >"$STATE/many.map"

@@ -249,7 +249,7 @@ explained() {
   local target help
   help=$(env -u MAKEFLAGS make help) || return 1
   for target in $(awk '/^[.]PHONY:/ { on = 1 } on { print; on = /\\$/ }' Makefile | tr -d '\\' | sed 's/^.PHONY://'); do
-    case $target in all | help | FORCE | check-built | deb-built | deb-suite | image-built | toolchains | tools | native-deps | deps-and-pages | deps-of-few) continue ;; esac
+    case $target in all | help | FORCE | check-built | deb-built | deb-suite | image-built | reproducible-built | toolchains | tools | native-deps | deps-and-pages | deps-of-few) continue ;; esac
     grep -qwF -- "$target" <<<"$help" || { echo "$target"; return 1; }
   done
 }

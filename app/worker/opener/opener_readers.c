@@ -59,11 +59,12 @@ be_child(struct opener *o, int socket, bool loads)
 	prctl(PR_SET_NAME, loads ? "stoker-loader" : "stoker-reader");
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (setgroups(0, NULL))
-		log_debug("a reader keeps its groups");
+		log_debug("a child keeps its groups");
 	if (!rc && !loads)
 		rc = sandbox_enter_reader();
 	if (rc) {
-		log_err("a reader has no sandbox: %s", strerror(-rc));
+		log_err("a child of the opener cannot be confined: %s",
+		        strerror(-rc));
 		_exit(1);
 	}
 	while (getppid() == parent) {

@@ -147,12 +147,13 @@ stop_off() { # capture
   prober "$1" && kill -STOP "$prober" || return
   ! ls -l "/proc/$prober/fd" | grep -q bpf_link || { kill -CONT "$prober"; return 1; }
 }
+stopped_or_over() { stop_off "$1" || process_gone "$(<"$tmp/$1.pid")"; } # capture
 pass() { read -rt "$1" <> <(:); } # seconds
 allocates late 5000
 measure late
 began=${EPOCHREALTIME/./}
 begin late "${pids[late]}" 0 --type alloc --seconds 3
-wait_for 20 stop_off late
+wait_for 20 stopped_or_over late
 pass 1.5
 kill -CONT "$prober"
 await_captures
@@ -176,7 +177,7 @@ began=${EPOCHREALTIME/./}
 measure paused
 begin paused "${pids[paused]}" 0 --type alloc --seconds 3
 wait_for 20 has_taken paused 1
-wait_for 20 stop_off paused
+wait_for 20 stopped_or_over paused
 await_captures
 measure paused
 took=$(awk -v us=$((${EPOCHREALTIME/./} - began)) 'BEGIN { print us / 1e6 }')

@@ -114,21 +114,24 @@ start(struct opener *o, struct reader *r, bool loads)
 	return 0;
 }
 
-/* Returns a reader that is not busy; there are as many rows as clients. */
+/* Returns a row that is not busy, of which there are as many as clients: with a
+ * reader if there is one, or, for a loader, without. */
 static struct reader *
-idle(struct readers *r)
+idle(struct readers *r, bool loads)
 {
-	struct reader *unused = NULL;
+	struct reader *other = NULL;
 
 	for (size_t i = 0; i < OPENER_MAX_CLIENTS; i++) {
 		struct reader *row = &r->rows[i];
 
-		if (row->pid && !row->busy)
+		if (row->busy)
+			continue;
+		if (!row->pid == loads)
 			return row;
-		if (!row->pid && !unused)
-			unused = row;
+		if (!other)
+			other = row;
 	}
-	return unused;
+	return other;
 }
 
 /* --- subjects that made a reader wait ------------------------------------- */
@@ -245,8 +248,8 @@ readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
 	struct readers *r = &o->readers;
 	struct reader_ask m = {*ask, copy_room(r)};
 	struct reader_of who = of(ask);
-	struct reader *row = idle(r);
 	bool loads = opener_loads(ask->op);
+	struct reader *row = idle(r, loads);
 	int rc = !loads && is_held(r, who) ? -ETIMEDOUT : row ? 0 : -EBUSY;
 
 	if (rc)

@@ -39,8 +39,9 @@ if wanted worker_start_ms; then
   row worker_start_ms "$(column 1 "$B/start.txt")" ms - - - "$ROUNDS"
 fi
 
-# What the opener itself spends on a capture whose programs must be loaded:
-# nobody else is answered meanwhile.
+# What the opener itself spends on a capture whose programs must be loaded,
+# without its children: nobody else is answered meanwhile.
+own_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; } # pid
 if wanted opener_capture_ms; then
   e2e_start shares
   background busy "$STATE/bin/shares" 900 1 5
@@ -48,9 +49,9 @@ if wanted opener_capture_ms; then
   worker=$(<"$STATE/pid/worker")
   for type in block alloc memory; do
     for ((i = 0; i < ROUNDS; i++)); do
-      before=$(ticks "$worker")
+      before=$(own_ticks "$worker")
       finished "$(start busy 1 "$type")" >/dev/null
-      echo "$(($(ticks "$worker") - before)) $(getconf CLK_TCK)"
+      echo "$(($(own_ticks "$worker") - before)) $(getconf CLK_TCK)"
     done
   done | awk 'NF == 2 { print 1000 * $1 / $2 }' >"$B/opener.txt"
   e2e_stop

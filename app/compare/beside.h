@@ -8,8 +8,8 @@
 
 struct beside;
 
-/* Reduces a profile to samples with the labels in only, and makes the tree of
- * its functions. */
+/* Removes the samples of a profile that `only` does not select, and makes the
+ * tree of its functions. */
 MUST_CHECK int
 beside_pick(const struct sift *only, struct profile *p, struct tree **out);
 /* Starts to read the profile of x->now. Returns NULL if that is not worth a

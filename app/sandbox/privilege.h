@@ -40,8 +40,8 @@ MUST_CHECK int privilege_drop(const struct identity *who, pid_t parent);
  *   Errors   -errno; -ESRCH the parent is dead already
  */
 MUST_CHECK int privilege_shed(pid_t parent);
-/* Has the kernel kill this process after some seconds, whatever it does, and
- * also while it is stopped. */
+/* Has the kernel kill this process after some seconds, even while it is
+ * stopped. */
 MUST_CHECK int privilege_end_within(int64_t seconds);
 /* Closes all descriptors from 3 on, except keep[n].
  *   Errors   -errno: a filter of system calls may refuse it */

@@ -170,8 +170,8 @@ bool profile_is_rough(const struct profile *p);
 MUST_CHECK int
 profile_mark_waits(struct profile *p, int64_t ran_ms, int64_t waited_ms);
 /*
- * Returns the part of the time when threads were ready to run in which they
- * ran; 1 if unknown.
+ * Of the time in which threads ran or were ready to run, returns the part in
+ * which they ran; 1 if unknown.
  */
 double profile_ran_part(const struct profile *p);
 

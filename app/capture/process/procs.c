@@ -80,10 +80,10 @@ file_after(const struct map_seen *rows, size_t n, size_t i)
 	return &rows[i];
 }
 
-/* Returns a row of the file of which a row may be moved code, or NULL: a file
- * that is mapped after it, but not from its start. Memory that is shared or in
- * huge pages has an inode, too, as has a file to which a program copied its
- * code. */
+/* Returns a row of the file from which a row's code may have been moved, or
+ * NULL: the file that is mapped after it, if not from its start. Memory that is
+ * shared or in huge pages has an inode, too, as has a file to which a program
+ * copied its code. */
 static const struct map_seen *
 file_of_moved(const struct map_seen *rows, size_t n, size_t i)
 {

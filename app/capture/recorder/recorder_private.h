@@ -63,7 +63,7 @@ struct row {
 
 #define CAPTURE_NOT_BEGUN UINT64_MAX
 
-/* The processes that a capture shall follow; it has tried the first `at`. */
+/* The processes that a capture is to follow; it has tried the first `at`. */
 struct joining {
 	int32_t *pids; /* 0: no longer wanted */
 	uint32_t n, cap, at;

@@ -454,8 +454,8 @@ has_hidden(const struct process *proc)
 	return process_allocs_hidden(proc) != 0;
 }
 
-/* True for a process that has, or had, probes; allocations are counted from
- * then on, so their probes must have come by a time. */
+/* True for a process that has, or had, probes. Those that count allocations
+ * must have come by a time. */
 static bool
 is_reached(const struct capture *c, int32_t pid, uint64_t by_ns)
 {
@@ -481,8 +481,8 @@ struct unreached {
 /* A sum that may be off by more than this part is uncertain. */
 #define SUM_SURE 0.15
 
-/* Returns by when a process must have probes, so that what it allocated before
- * does not matter. */
+/* Returns the time by which a process must have its probes: what it allocates
+ * before that does not matter. */
 static uint64_t
 due_ns(const struct capture *c, const struct process *p)
 {
@@ -537,7 +537,6 @@ conclude_probes(const struct capture *c, struct quality *q)
 		q->notes |= QUALITY_NOTE_OF(HIDDEN);
 	if (c->type == TYPE_alloc && q->unwatched_ends > q->processes / 2)
 		q->notes |= QUALITY_NOTE_OF(SHORT_LIVED);
-	q->unreached = count_all_unreached(c);
 	if (q->unreached)
 		q->notes |= QUALITY_NOTE_OF(UNREACHED);
 	if (capture_any_process(c, process_samples_itself))
@@ -632,8 +631,7 @@ conclude_sum(const struct finisher *f)
 		bounds.most = INFINITY;
 	sure = bounds.least >= (1 - SUM_SURE) * p->sum &&
 	       bounds.most <= (1 + SUM_SURE) * p->sum;
-	if (sure && (f->capture->type != TYPE_alloc ||
-	             !count_all_unreached(f->capture)))
+	if (sure && (f->capture->type != TYPE_alloc || !q->unreached))
 		return 0;
 	q->notes &= ~QUALITY_NOTE_OF(IN_PARTS);
 	if (!sure) {
@@ -652,6 +650,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	struct quality q = c->quality;
 	CLEANUP(finisher_done)
 	struct finisher f = {.capture = c, .namer = namer, .quality = &q};
+	const bool has_probes = c->type == TYPE_alloc || c->type == TYPE_memory;
 	int rc = finisher_init(&f);
 
 	namer_count(namer, &q);
@@ -663,6 +662,8 @@ capture_profile(const struct capture *c, struct namer *namer,
 	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;
 	q.notes |= sampler_notes(c->source->sampler);
 	breaks_report(&c->breaks, c->modules, &q);
+	if (has_probes)
+		q.unreached = count_all_unreached(c);
 	if (!rc && f.in_use)
 		rc = capture_rows_sum(c, f.in_use, &q);
 	if (!rc)
@@ -682,7 +683,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	add_locks(&c->unsure, f.locks, &q);
 	if (!c->alive)
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
-	if (c->type == TYPE_alloc || c->type == TYPE_memory)
+	if (has_probes)
 		conclude_probes(c, &q);
 	if (c->tape && c->tape->full)
 		q.notes |= QUALITY_NOTE_OF(TIMELINE_FULL);

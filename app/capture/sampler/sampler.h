@@ -132,7 +132,7 @@ bool sampler_follows_interp(const struct sampler *s);
 /* True once an interpreter's thread or process was added. The rings of its
  * frames are small: drain often. */
 bool sampler_has_interp(const struct sampler *s);
-/* Adds a thread of an interpreter's. Returns false if it was added before, or
+/* Adds a thread of an interpreter. Returns false if it was added before, or
  * can't be followed. */
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /*

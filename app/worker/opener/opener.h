@@ -110,8 +110,8 @@ bool opener_loads(uint32_t op);
 /* Answers a question that has been checked. */
 void opener_handle(struct opener *o, const struct host_ask *ask, int client,
                    int in, struct answer *out);
-/* Adds to an answer, of this process or of a child, what only the opener can
- * do: programs for probes go to a prober. */
+/* Does what only the opener can do for an answer, whoever gave it: programs for
+ * probes are passed on to a prober. */
 void
 opener_complete(struct opener *o, uint32_t op, int client, struct answer *out);
 /*

@@ -31,10 +31,10 @@ prober_load(enum prober_of of, int fds[static PROBER_FDS], size_t *nfds);
 /*
  * Starts a child for a client, in place of the last one.
  *
- *   Shape    fds: what prober_load() gave; afterwards, one that ends the child
- *            when it is closed, then the maps of outputs, of threads that
- *            interpreters run and of processes; for memory in use also that
- *            of rows
+ *   Shape    fds: what prober_load() gave. On return: the descriptor that ends
+ *            the child when it is closed, then the maps of outputs, of threads
+ *            that interpreters run, of processes and, for memory in use, of
+ *            rows
  *   Units    percent of a CPU that the probes may cost each process
  *   Owns     takes fds[], also on failure; those that it returns are the
  *            caller's

@@ -114,8 +114,8 @@ start(struct opener *o, struct reader *r, bool loads)
 	return 0;
 }
 
-/* Returns a row that is not busy, of which there are as many as clients: with a
- * reader if there is one, or, for a loader, without. */
+/* Returns a row that is not busy: one with a reader if there is one, or, for a
+ * loader, one without. There are as many rows as clients. */
 static struct reader *
 idle(struct readers *r, bool loads)
 {
@@ -257,7 +257,7 @@ readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
 	rc = row->pid && !loads
 	             ? msg_send(row->socket, &m, sizeof(m), &in, in >= 0)
 	             : -EPIPE;
-	if (rc) { /* not started yet, or dead, or in the place of a loader */
+	if (rc) { /* not started yet, or dead, or a loader must be */
 		clear(row);
 		rc = start(o, row, loads)
 		             ?: msg_send(row->socket, &m, sizeof(m), &in,

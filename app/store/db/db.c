@@ -11,6 +11,7 @@
 
 #define MIGRATE_TRIES 3
 #define LOOK_MAX_NS   NS_PER_S /* for a look at the schema */
+#define SCHEMA_MAX    9999     /* no release has so many migrations */
 
 int64_t db_look_ns = 5 * NS_PER_S;
 
@@ -237,7 +238,14 @@ usable_schema(struct db *db, struct db_schema *out, struct buf *why)
 	struct db_schema schema = {0};
 	int rc = db_schema(db, &schema);
 
-	if (!rc && schema.compatible > SQL_VERSION) {
+	if (!rc && (schema.version < 0 || schema.version > SCHEMA_MAX ||
+	            schema.compatible > SCHEMA_MAX)) {
+		buf_addf(why,
+		         "%s has schema %lld, which no release of Stoker has: "
+		         "restore a backup",
+		         db->name, (long long)schema.version);
+		rc = -EUCLEAN;
+	} else if (!rc && schema.compatible > SQL_VERSION) {
 		buf_addf(why,
 		         "%s was changed by a newer release of Stoker: it has "
 		         "schema %lld, and Stoker %s"
@@ -247,12 +255,6 @@ usable_schema(struct db *db, struct db_schema *out, struct buf *why)
 		         SQL_VERSION,
 		         db->driver->migrates ? " (stoker restore)" : "");
 		rc = -EPROTONOSUPPORT;
-	} else if (!rc && schema.version < 0) {
-		buf_addf(why,
-		         "%s has schema %lld, which no release of Stoker has: "
-		         "restore a backup",
-		         db->name, (long long)schema.version);
-		rc = -EUCLEAN;
 	}
 	if (!rc)
 		*out = schema;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -38,10 +39,12 @@ END
 
 /* version in the table, oldest release it allows, result of opening */
 static const struct {
-	int version, compatible, expected;
+	int64_t version, compatible;
+	int expected;
 } schemas[] = {
 	{SQL_VERSION + 1, SQL_VERSION, 0},
 	{SQL_VERSION + 1, SQL_VERSION + 1, -EPROTONOSUPPORT},
+	{INT64_MAX, INT64_MAX, -EUCLEAN},
 };
 
 TEST(a_newer_schema_opens_only_if_it_says_so)
@@ -54,13 +57,14 @@ TEST(a_newer_schema_opens_only_if_it_says_so)
 		char sql[128];
 
 		snprintf(sql, sizeof(sql),
-		         "INSERT INTO migration VALUES (%d, %d, 'later', 0)",
+		         "INSERT INTO migration VALUES (%" PRId64 ", %" PRId64
+		         ", 'later', 0)",
 		         schemas[i].version, schemas[i].compatible);
 		test_sql(&t, sql, NULL, 0);
 		ck_assert_int_eq(store_open(&conf, false, &s, &why),
 		                 schemas[i].expected);
 		ck_assert_int_eq(strstr(buf_str(&why), "newer") != NULL,
-		                 schemas[i].expected != 0);
+		                 schemas[i].expected == -EPROTONOSUPPORT);
 	}
 }
 END
@@ -118,6 +122,18 @@ TEST(a_release_that_a_migration_leaves_behind_learns_of_it)
 	}
 	ck_assert_ptr_nonnull(strstr(db_why(t.s.db), "newer release"));
 	ck_assert_int_eq(store_refresh(&t.s), -EPROTONOSUPPORT);
+}
+END
+
+TEST(a_number_that_is_no_schema_ends_nobody)
+{
+	db_look_ns = 0;
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	test_sql(&t,
+	         "INSERT INTO migration "
+	         "VALUES (9223372036854775807, 9223372036854775807, 'l', 0)",
+	         NULL, 0);
+	ck_assert_int_eq(store_refresh(&t.s), 0);
 }
 END
 

@@ -47,6 +47,15 @@ proc_parse_memory(const char *text, uint64_t *out_mapped,
 	return 0;
 }
 
+bool
+proc_has_no_code(const char *text)
+{
+	unsigned long long mapped, code;
+
+	return sscanf(text, "%llu %*u %*u %llu", &mapped, &code) == 2 &&
+	       mapped && !code;
+}
+
 int
 proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages)
 {
@@ -220,6 +229,14 @@ positive(const char *text, int32_t *out)
 		return -EINVAL;
 	*out = (int32_t)number;
 	return 0;
+}
+
+char
+proc_status_state(const char *text)
+{
+	const char *state = proc_status_field(text, "State");
+
+	return state && *state == '\t' ? state[1] : '\0';
 }
 
 bool

@@ -39,6 +39,9 @@ proc_parse_usage(const char *text, uint64_t *out_ticks, uint64_t *out_pages);
  */
 MUST_CHECK int proc_parse_memory(const char *text, uint64_t *out_mapped,
                                  uint64_t *out_anonymous);
+/* True if, by /proc/PID/statm, the process has memory, but no code: its
+ * execve(2) has not mapped the program yet. */
+bool proc_has_no_code(const char *text);
 /* Reads the state from /proc/PID/stat, 'R' for a process that runs or could
  * run; '\0' if the text has none. */
 char proc_parse_state(const char *text);
@@ -90,6 +93,8 @@ proc_parse_kin(const char *text, int32_t *out_parent, int32_t *out_session);
  * which newlines are escaped.
  */
 const char *proc_status_field(const char *text, const char *key);
+/* Reads the state from /proc/PID/status; '\0' if the text has none. */
+char proc_status_state(const char *text);
 /* True if, by /proc/TID/status, a process traces the thread. */
 bool proc_is_traced(const char *text);
 /*

@@ -29,7 +29,7 @@ read_stat(const char *text)
 		assert(parent >= 0);
 	if (!proc_parse_kin(text, &parent, &session))
 		assert(parent >= 0 && session >= 0);
-	sink += proc_is_halted(text);
+	sink += proc_is_halted(text) + proc_has_no_code(text);
 }
 
 static void
@@ -44,6 +44,7 @@ read_status(const char *text)
 		assert(pid > 0);
 	if (!proc_parse_uid(text, &uid))
 		sink += uid;
+	sink += (unsigned char)proc_status_state(text);
 }
 
 static void

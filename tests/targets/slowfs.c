@@ -6,6 +6,9 @@
  * 	slowfs late DIR		the page of malloc comes after 1 s, each time it
  * 				is read, since it is dropped soon after
  * 	slowfs never DIR	no page but the first comes
+ * 	slowfs exec DIR		calls execve(2), which waits for the server, and so
+ * 				do others that look at this process: not for hosts
+ * 				of which anyone else is a user
  * 	slowfs forks SECONDS	prints the longest time of a fork(2), and the longest
  * 				time that one waited, but not for a CPU, in ms
  *
@@ -17,6 +20,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/aio_abi.h>
 #include <linux/fuse.h>
 #include <math.h>
 #include <sched.h>
@@ -30,6 +34,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -166,6 +171,7 @@ serve(int fuse, const struct served *s, const struct fuse_in_header *in,
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
 	case FUSE_INTERRUPT:
+	case FUSE_FSYNC:
 		break;
 	case FUSE_FLUSH:
 	case FUSE_RELEASE:
@@ -278,6 +284,25 @@ map_code(const struct served *s)
 	return *(volatile char *)at == '\177' ? NULL : "no ELF file";
 }
 
+/* Execs a program while the server owes an answer to a request of the memory's
+ * own (io_submit(2)). Returns only if that fails. */
+static const char *
+exec_owed(void)
+{
+	struct iocb sync = {.aio_lio_opcode = IOCB_CMD_FSYNC}, *all = &sync;
+	aio_context_t context = 0;
+	int fd = open("lower/" NAME, O_RDONLY);
+
+	sync.aio_fildes = (uint32_t)fd;
+	if (fd < 0 || syscall(SYS_io_setup, 1, &context) ||
+	    syscall(SYS_io_submit, context, 1, &all) != 1)
+		return refused("a request");
+	puts("ready");
+	fflush(stdout);
+	execl("/bin/sleep", "sleep", "1000", NULL);
+	return refused("execve");
+}
+
 /* Reads the C library that this program runs, and where its malloc is. */
 static const char *
 read_libc(struct served *s)
@@ -366,7 +391,7 @@ main(int argc, char **argv)
 	if (!why)
 		why = mount_server(&s);
 	if (!why)
-		why = map_code(&s);
+		why = !strcmp(argv[1], "exec") ? exec_owed() : map_code(&s);
 	*s.holds = 1;
 	puts(why ? why : "ready");
 	fflush(stdout);

@@ -1,9 +1,20 @@
 #!/bin/bash
-# Power cuts, jumps of the clock and little memory, on a kernel of Debian's.
+# An execve(2) that never ends, power cuts, jumps of the clock and little memory, on
+# a kernel of Debian's.
 #
 #	tests/vm/faults.sh IMAGE
 . "$(dirname "$0")/lib.sh"
 capturing() { running=$(begin burn --seconds 60 2>/dev/null) && wait_for 60 json '.progress > 0.02' get "$profiling/$running"; }
+
+# --- a process that makes its readers wait: the power cut below ends it --------------------
+in_machine sh -c 'install -d -o nobody /run/execs
+  exec setsid setpriv --reuid nobody --regid nogroup --clear-groups \
+    slowfs exec /run/execs >/run/execs.said 2>&1 </dev/null &'
+execs() { in_machine grep -qx ready /run/execs.said; }
+check a_process_waits_in_execve_for_its_own_file_system wait_for 60 execs
+anew
+check the_worker_starts_beside_it wait_for 60 healthy
+check and_takes_profiles_of_others all_good
 
 # --- power goes in a capture and in a rollup -----------------------------------------------
 in_machine systemctl stop stoker-worker

@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../lib/vm.sh"
 . tests/lib/installed.sh
 machine_start "$1"
-machine_put 755 "$B"/targets/{shares,threads,waiting,allocating,keeping} "$B/tests/tools/windows" "$B"/go/bin/machine-{pages,counts} /usr/local/bin
+machine_put 755 "$B"/targets/{shares,threads,waiting,allocating,keeping,slowfs} "$B/tests/tools/windows" "$B"/go/bin/machine-{pages,counts} /usr/local/bin
 machine_put 644 tests/targets/shares.py /usr/local/lib
 echo "# Linux $(in_machine uname -r)"
 in_machine sysctl -q -w kernel.perf_event_paranoid=3

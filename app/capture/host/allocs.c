@@ -313,11 +313,11 @@ look_aside(struct watchers *p, uint32_t slot)
 }
 
 /*
- * Returns how often a thread has left a CPU on its own.
+ * Adds how often a thread has left a CPU on its own, and notes if it runs.
  *   Source   proc_pid_status(5), voluntary_ctxt_switches
  */
-static int64_t
-ends_of(int tasks, int32_t tid)
+static void
+add_ends(int tasks, int32_t tid, struct awake *sum)
 {
 	CLEANUP_BUF struct buf status = BUF_INIT(BUF_MAX_SMALL);
 	const char *number;
@@ -325,12 +325,13 @@ ends_of(int tasks, int32_t tid)
 
 	snprintf(path, sizeof(path), "%d/status", tid);
 	if (file_read(tasks, path, &status))
-		return 0;
+		return;
 	number = proc_status_field(buf_str(&status), "voluntary_ctxt_switches");
-	return number ? atoll(number) : 0;
+	sum->ends += number ? atoll(number) : 0;
+	sum->now |= proc_status_state(buf_str(&status)) == 'R';
 }
 
-/* Opens three files per thread, so this is done only where it matters. */
+/* Opens two files per thread, so this is done only where it matters. */
 static struct awake
 count_awake(int32_t pid)
 {
@@ -342,7 +343,6 @@ count_awake(int32_t pid)
 		return sum;
 	for (int i = 0; i < MOST_TASKS && (tid = folder_next_number(tasks));
 	     i++) {
-		CLEANUP_BUF struct buf stat = BUF_INIT(BUF_MAX_SMALL);
 		CLEANUP_BUF struct buf times = BUF_INIT(BUF_MAX_SMALL);
 		struct proc_schedstat s;
 		char path[64];
@@ -353,10 +353,7 @@ count_awake(int32_t pid)
 			sum.ns += (int64_t)(s.ran_ns + s.waited_ns);
 			sum.runs += (int64_t)s.runs;
 		}
-		sum.ends += ends_of(dirfd(tasks), tid);
-		snprintf(path, sizeof(path), "%d/stat", tid);
-		sum.now |= !file_read(dirfd(tasks), path, &stat) &&
-		           proc_parse_state(buf_str(&stat)) == 'R';
+		add_ends(dirfd(tasks), tid, &sum);
 	}
 	return sum;
 }

@@ -63,7 +63,7 @@ signals(const char *text, uint64_t *out)
 int
 java_parse_status(const char *text, struct java_status *out)
 {
-	const char *state = proc_status_field(text, "State");
+	char state = proc_status_state(text);
 	uint64_t caught, blocked;
 	struct java_status s;
 	int rc = one_id(proc_status_field(text, "Uid"), &s.uid);
@@ -78,8 +78,7 @@ java_parse_status(const char *text, struct java_status *out)
 		rc = signals(proc_status_field(text, "SigCgt"), &caught);
 	if (rc || !state)
 		return rc ? rc : -EINVAL;
-	state += strspn(state, "\t");
-	s.stopped = *state == 'T' || *state == 't';
+	s.stopped = state == 'T' || state == 't';
 	s.takes_quit = caught & ~blocked & QUIT_BIT;
 	*out = s;
 	return 0;

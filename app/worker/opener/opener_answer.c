@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/proc_exec.h"
 #include "capture/event.h"
 #include "capture/waits.h"
 
@@ -70,7 +71,7 @@ static int
 permit(struct opener *o, int client, struct host_ask *ask)
 {
 	if (client == o->ask)
-		return 0;
+		return proc_in_exec(AT_FDCWD, ask->pid) ? -ETIMEDOUT : 0;
 	switch (ops[ask->op].whose) {
 	case HOST_OF_NOBODY:
 		return 0;

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/proc_exec.h"
 #include "base/proc_text.h"
 
 #include <errno.h>
@@ -32,6 +33,8 @@ read_kin(int32_t pid, struct kin *out)
 
 	if (pid <= 0)
 		return -ESRCH;
+	if (proc_in_exec(AT_FDCWD, pid))
+		return -ETIMEDOUT;
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, pid);
 	rc = file_read(AT_FDCWD, path, &text);
 	if (rc)

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/log.h"
+#include "base/proc_exec.h"
 #include "capture/host.h"
 
 #include <dirent.h>
@@ -199,7 +200,9 @@ take_over(struct proc *p, struct proc *old)
 static int
 read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
 {
-	int rc = read_proc(t, p->pid, "stat", text);
+	int rc = proc_in_exec(t->proc_fd, p->pid)
+	                 ? -ETIMEDOUT
+	                 : read_proc(t, p->pid, "stat", text);
 
 	if (!rc)
 		rc = proc_parse_stat(buf_str(text), p->comm, &p->start_time);
@@ -267,6 +270,10 @@ look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 		return 0;
 	}
 	rc = read_stat(t, p, text);
+	if (rc == -ETIMEDOUT && old) {
+		take_over(p, old);
+		return 0;
+	}
 	if (rc)
 		return rc;
 	p->seen_ns = old && old->start_time == p->start_time ? old->seen_ns
@@ -331,10 +338,13 @@ look_at_all(struct proc_table *t, const struct buf *pids, struct proc *items,
 	t->young = false;
 	for (size_t at = 0; at < pids->len; at += sizeof(items->pid)) {
 		struct proc *p = &items[n];
+		int rc;
 
 		memcpy(&p->pid, pids->p + at, sizeof(p->pid));
-		if (look(t, p, &text, now_ns)) {
-			/* the process ended meanwhile */
+		rc = look(t, p, &text, now_ns);
+		if (rc) {
+			/* it ended meanwhile, or cannot be read yet */
+			t->young |= rc == -ETIMEDOUT;
 			proc_done(p);
 			continue;
 		}
@@ -412,7 +422,8 @@ proc_table_ticks(const struct proc_table *t, int32_t pid)
 	CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
 	uint64_t ticks, pages;
 
-	return read_proc(t, pid, "stat", &text) ||
+	return proc_in_exec(t->proc_fd, pid) ||
+	                       read_proc(t, pid, "stat", &text) ||
 	                       proc_parse_usage(buf_str(&text), &ticks, &pages)
 	               ? 0
 	               : ticks;

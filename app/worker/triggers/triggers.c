@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/proc_exec.h"
 #include "store/session.h"
 
 #include <errno.h>
@@ -165,7 +166,8 @@ usage_of(const struct triggers *t, int32_t pid, struct rule_usage *out,
 
 	snprintf(path, sizeof(path), "%d/stat", pid);
 	out->pid = pid;
-	return !file_read(*t->proc_fd, path, &text) &&
+	return !proc_in_exec(*t->proc_fd, pid) &&
+	       !file_read(*t->proc_fd, path, &text) &&
 	       !proc_parse_usage(buf_str(&text), &out->ticks, pages);
 }
 

@@ -145,6 +145,18 @@ TEST(a_thread_of_the_kernel_is_known_by_its_flags)
 }
 END
 
+TEST(memory_without_code_is_that_of_an_execve)
+{
+	ck_assert(proc_has_no_code("1 1 0 0 0 0 0\n"));
+	ck_assert(!proc_has_no_code("645 239 200 4 0 118 0\n"));
+	ck_assert(!proc_has_no_code("0 0 0 0 0 0 0\n")); /* in the kernel */
+	ck_assert(!proc_has_no_code(""));
+	ck_assert_int_eq(proc_status_state("Name:\tx\nState:\tD (disk)\n"),
+	                 'D');
+	ck_assert_int_eq(proc_status_state("Name:\tState:\tD\n"), '\0');
+}
+END
+
 TEST(a_traced_thread_is_known_by_its_tracer)
 {
 	ck_assert(proc_is_traced("Name:\tx\nTracerPid:\t77\n"));

@@ -86,7 +86,7 @@ machine_init(struct machine *h)
 static void
 end_process(struct machine *h)
 {
-	static const char *const files[] = {"42/stat", "42/status",
+	static const char *const files[] = {"42/stat", "42/status", "42/statm",
 	                                    "42/cmdline", "42/cgroup"};
 
 	for (size_t i = 0; i < ARRAY_LEN(files); i++)
@@ -217,6 +217,65 @@ TEST(a_program_whose_path_can_not_be_had_is_asked_for_again)
 	machine_done(&h);
 }
 END
+
+/* As while an execve(2) waits: nobody ever writes to the pipe that stat is. */
+static void
+put_in_exec(const struct machine *h)
+{
+	unlinkat(h->table.proc_fd, "42/stat", 0);
+	ck_assert_int_eq(mkfifoat(h->table.proc_fd, "42/stat", 0600), 0);
+	put(h, "42/statm", "1 1 0 0 0 0 0\n");
+	put(h, "42/status", "Name:\tit\nState:\tD (disk sleep)\n");
+}
+
+static void
+end_exec(const struct machine *h)
+{
+	unlinkat(h->table.proc_fd, "42/stat", 0);
+	put(h, "42/statm", "645 239 200 4 0 118 0\n");
+	put(h, "42/status", "Name:\tother\nUid:\t0\t0\t0\t0\n");
+	put_name(h, "other");
+}
+
+TEST(a_process_whose_execve_waits_keeps_its_name_meanwhile)
+{
+	struct machine h;
+
+	machine_init(&h);
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	put_in_exec(&h);
+	ck_assert_str_eq(name_at(&h, START + NS_PER_S, 1), "it");
+	end_exec(&h);
+	ck_assert_str_eq(name_at(&h, START + 2 * NS_PER_S, 1), "other");
+	machine_done(&h);
+}
+END_TEST
+
+TEST(a_new_process_whose_execve_waits_is_seen_afterwards)
+{
+	struct machine h;
+
+	machine_init(&h);
+	put_in_exec(&h);
+	ck_assert_str_eq(name_at(&h, START, 1), "");
+	end_exec(&h);
+	ck_assert_str_eq(name_at(&h, START + 1, 1), "other");
+	machine_done(&h);
+}
+END_TEST
+
+TEST(a_running_program_without_code_is_read)
+{
+	struct machine h;
+
+	machine_init(&h);
+	put(&h, "42/statm", "1 1 0 0 0 0 0\n");
+	put(&h, "42/status",
+	    "Name:\tit\nState:\tR (running)\nUid:\t0\t0\t0\t0\n");
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	machine_done(&h);
+}
+END_TEST
 
 TEST(without_a_count_of_tasks_every_scan_looks)
 {

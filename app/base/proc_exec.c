@@ -1,0 +1,30 @@
+#include "base/proc_exec.h"
+
+#include "base/file.h"
+#include "base/proc_text.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+static bool
+read_proc(int proc_fd, int32_t pid, const char *file, struct buf *out)
+{
+	char path[64];
+
+	buf_clear(out);
+	snprintf(path, sizeof(path), "%s%d/%s",
+	         proc_fd == AT_FDCWD ? "/proc/" : "", pid, file);
+	return !file_read(proc_fd, path, out);
+}
+
+bool
+proc_in_exec(int proc_fd, int32_t pid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+
+	/* an execve that does not wait is over soon, and may be waited for */
+	return read_proc(proc_fd, pid, "statm", &text) &&
+	       proc_has_no_code(buf_str(&text)) &&
+	       read_proc(proc_fd, pid, "status", &text) &&
+	       proc_status_state(buf_str(&text)) == 'D';
+}

@@ -1,0 +1,19 @@
+/*
+ * Processes that make whoever looks at them wait.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * True while an execve(2) of the process waits until its old memory is freed,
+ * which a file system of its own may put off for ever. Most files and links of
+ * /proc/PID, such as stat, exe, maps, wchan, fd and ns, then keep their readers
+ * waiting, too, as do perf_event_open(2), kcmp(2) and process_vm_readv(2). Not
+ * so statm, status, cmdline, comm, cgroup and schedstat.
+ *   Shape    proc_fd is /proc, or AT_FDCWD for the /proc of this process
+ *   Source   Linux fs/exec.c, exec_mmap(), which holds exec_update_lock;
+ *            fs/proc/base.c; the new memory has no code yet
+ */
+bool proc_in_exec(int proc_fd, int32_t pid);

@@ -247,6 +247,9 @@ TEST(a_capture_is_named_when_it_ends_if_its_file_was_pushed)
 	named_next(&t, next);
 	ck_assert_str_eq(next, "");
 	/* the file comes later */
+	ck_assert_int_eq(put(&t, "two", GNU, "theirs", id), 0);
+	named_next(&t, next);
+	ck_assert_str_eq(next, "");
 	ck_assert_int_eq(put(&t, TEST_TENANT, GNU, "own", id), 0);
 	named_next(&t, next);
 	ck_assert_str_eq(next, session);

@@ -206,6 +206,44 @@ TEST(what_a_pushed_file_may_name_is_asked_for_when_it_is_read)
 }
 END
 
+TEST(the_names_of_a_tenant_have_a_version_of_their_own)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t pushed[] = {MOVED + 0x10};
+	int64_t version = -1;
+
+	add_worker(&t);
+	want(&t, TEST_TENANT, MOVED, pushed, 1);
+	ck_assert_uint_eq(name_all(&t), 1);
+	ck_assert_int_eq(names_version(&t.s, "other", &version), 0);
+	ck_assert_int_eq(version, 0);
+	/* the same module, for them alone */
+	want(&t, "other", MOVED, pushed, 1);
+	ck_assert_uint_eq(name_all(&t), 1);
+}
+END
+
+TEST(modules_are_named_by_their_own_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	const uint64_t pushed[] = {MOVED + 0x10};
+	CLEANUP_NAMES_MODULE struct names_module m = {0};
+	CLEANUP_FREE uint64_t *addresses = NULL;
+	uint32_t n;
+
+	add_worker(&t);
+	want(&t, TEST_TENANT, MOVED, pushed, 1);
+	ck_assert_int_eq(names_claim(&t.s, "elsewhere", "", &m, &addresses, &n),
+	                 -ENOENT);
+	ck_assert_int_eq(names_claim(&t.s, TEST_HOST, "", &m, &addresses, &n),
+	                 0);
+	ck_assert_int_eq(names_take_over(&t.s, "elsewhere"), 0);
+	ck_assert_uint_eq(name_all(&t), 0);
+	ck_assert_int_eq(names_take_over(&t.s, TEST_HOST), 0);
+	ck_assert_uint_eq(name_all(&t), 1);
+}
+END
+
 TEST(what_is_pushed_again_is_looked_for_once)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

@@ -146,6 +146,22 @@ TEST(what_is_queued_again_is_claimed_again_however_often)
 }
 END
 
+TEST(an_attempt_that_was_taken_over_is_not_queued_again)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SYMBOLIZE struct symbolize old = {0}, now = {0};
+	char id[ID_MAX];
+
+	captured(&t, id);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
+	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &old), 0);
+	ck_assert_int_eq(symbolize_take_over(&t.s, TEST_HOST), 1);
+	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &now), 0);
+	ck_assert_int_eq(symbolize_again(&t.s, &old), -ESTALE);
+	expect(&t, id, "running");
+}
+END
+
 TEST(the_new_profile_takes_the_old_ones_place)
 {
 	struct test_store t = test_store();
@@ -227,6 +243,42 @@ TEST(a_capture_is_named_by_the_worker_that_took_it)
 	ck_assert_int_eq(
 		symbolize_host(&t.s, TEST_TENANT, "svc", "second", &host), 0);
 	ck_assert_str_eq(host, "second");
+}
+END
+
+TEST(an_upload_is_named_where_its_tenants_service_runs)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	static const struct {
+		const char *host, *tenant;
+	} rows[] = {{"first", TEST_TENANT}, {"second", "other"}, {"third", ""}};
+
+	test_tenant(&t.s, "other");
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const struct worker_process p = {
+			.host = (char *)rows[i].host,
+			.tenant = (char *)rows[i].tenant,
+			.service = (char *)TEST_SERVICE,
+			.boot_id = (char *)"b",
+			.argv0 = (char *)"a",
+			.cmdline = (char *)"a",
+			.pid = 7,
+			.start_time = 9,
+		};
+
+		db_skew_clock(t.s.db, 1000 * (int64_t)i);
+		test_heartbeat(&t.s, rows[i].host, 7);
+		if (*rows[i].tenant)
+			ck_assert_int_eq(process_put(&t.s, &p), 0);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		CLEANUP_FREE char *host = NULL;
+
+		ck_assert_int_eq(symbolize_host(&t.s, rows[i].tenant,
+		                                TEST_SERVICE, "", &host),
+		                 0);
+		ck_assert_str_eq(host, rows[i].host);
+	}
 }
 END
 

@@ -341,6 +341,19 @@ fire(struct store *s, const char *host)
 	fire_named(s, TEST_TENANT, host, host);
 }
 
+TEST(triggers_that_fired_are_listed_for_their_tenant)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_TRIGGERS struct trigger_list own = {0}, theirs = {0};
+
+	fire_named(&t.s, OTHER, "theirs", TEST_HOST);
+	ck_assert_int_eq(trigger_list_fired(&t.s, TEST_TENANT, 60000, &own), 0);
+	ck_assert_uint_eq(own.n, 0);
+	ck_assert_int_eq(trigger_list_fired(&t.s, OTHER, 60000, &theirs), 0);
+	ck_assert_uint_eq(theirs.n, 1);
+}
+END
+
 TEST(webhooks_of_one_tenant_keep_no_other_waiting)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
@@ -560,6 +573,61 @@ TEST(deliveries_of_one_tenant_keep_no_other_waiting)
 }
 END
 
+TEST(deliveries_are_those_of_a_tenant_on_a_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_DELIVERIES struct delivery_list due = {0}, unwanted = {0},
+						excess = {0};
+	int64_t n = 0;
+
+	test_sql(&t,
+	         "UPDATE service SET collector = 'http://c' "
+	         "WHERE tenant = '" TEST_TENANT "'",
+	         NULL, 0);
+	test_sql(&t,
+	         "INSERT INTO delivery (source, host, tenant, service, "
+	         "queued_ms, last) VALUES "
+	         "('far', 'host2', '" TEST_TENANT "', 'svc', 1, 0), "
+	         "('theirs', 'host1', '" OTHER "', 'svc', 2, 0), "
+	         "('faraway', 'host2', '" OTHER "', 'svc', 3, 0), "
+	         "('own', 'host1', '" TEST_TENANT "', 'svc', 4, 0)",
+	         NULL, 0);
+	ck_assert_int_eq(delivery_oldest(&t.s, TEST_HOST, 10, &due), 0);
+	ck_assert_uint_eq(due.n, 1);
+	ck_assert_str_eq(due.items[0].source, "own");
+	ck_assert_int_eq(delivery_unwanted(&t.s, TEST_HOST, 10, &unwanted), 0);
+	ck_assert_uint_eq(unwanted.n, 1);
+	ck_assert_str_eq(unwanted.items[0].source, "theirs");
+	ck_assert_int_eq(delivery_excess(&t.s, TEST_HOST, TEST_TENANT,
+	                                 TEST_SERVICE, 0, 10, &excess),
+	                 0);
+	ck_assert_uint_eq(excess.n, 1);
+	ck_assert_str_eq(excess.items[0].source, "own");
+	ck_assert_int_eq(delivery_waiting(&t.s, TEST_HOST, &n), 0);
+	ck_assert_int_eq(n, 2);
+}
+END
+
+TEST(the_collector_of_another_tenant_gets_nothing)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	struct session_ask ask = test_ask();
+	char id[ID_MAX], series[ID_MAX];
+	int64_t n = -1;
+
+	test_sql(&t,
+	         "UPDATE service SET collector = 'http://c' "
+	         "WHERE tenant = '" OTHER "'",
+	         NULL, 0);
+	window_of(&t.s, TEST_TENANT, series, id);
+	ck_assert_int_eq(job_enqueue(&t.s, &ask, TEST_HOST, id), 0);
+	ck_assert_int_eq(store_begin(&t.s), 0);
+	ck_assert_int_eq(store_end(&t.s, delivery_add_session(&t.s, id)), 0);
+	ck_assert_int_eq(delivery_waiting(&t.s, TEST_HOST, &n), 0);
+	ck_assert_int_eq(n, 0);
+}
+END
+
 TEST(a_host_with_a_key_is_its_own_tenants)
 {
 	static const struct {
@@ -614,6 +682,48 @@ TEST(processes_are_those_of_a_tenant_on_a_host)
 	ck_assert_int_eq(process_remove(&t.s, &own), 0);
 	ck_assert_uint_eq(processes(&t.s, TEST_TENANT), 1);
 	ck_assert_uint_eq(processes(&t.s, OTHER), 1);
+}
+END
+
+TEST(states_of_services_are_the_tenants_own_on_live_hosts)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP(service_state_list_done) struct service_state_list l = {0};
+	const struct worker_process own = process_of(TEST_HOST, TEST_TENANT),
+				    theirs = process_of("host2", OTHER),
+				    gone = process_of("host3", TEST_TENANT);
+	char id[ID_MAX];
+
+	alive(&t.s, TEST_HOST);
+	alive(&t.s, "host2");
+	alive(&t.s, "host3");
+	ck_assert_int_eq(worker_stop(&t.s, "host3"), 0);
+	ck_assert_int_eq(process_put(&t.s, &own), 0);
+	ck_assert_int_eq(process_put(&t.s, &theirs), 0);
+	ck_assert_int_eq(process_put(&t.s, &gone), 0);
+	session_of(&t.s, OTHER, id);
+	ck_assert_int_eq(service_states(&t.s, TEST_TENANT, TEST_SERVICE,
+	                                TEST_SERVICE, &l),
+	                 0);
+	ck_assert_uint_eq(l.n, 1);
+	ck_assert_int_eq(l.items[0].processes, 1);
+	ck_assert_int_eq(l.items[0].hosts, 1);
+	ck_assert_str_eq(l.items[0].host, TEST_HOST);
+	ck_assert_str_eq(l.items[0].session, "");
+}
+END
+
+TEST(services_with_metrics_are_listed_for_a_tenant_or_for_all)
+{
+	CLEANUP_TEST_STORE struct test_store t = two_tenants();
+	CLEANUP_SERVICES struct service_list own = {0}, all = {0};
+
+	test_sql(&t, "UPDATE service SET metrics = '[{}]'", NULL, 0);
+	ck_assert_int_eq(service_list_metrics(&t.s, TEST_TENANT, &own), 0);
+	ck_assert_uint_eq(own.n, 1);
+	ck_assert_str_eq(own.items[0].tenant, TEST_TENANT);
+	ck_assert_int_eq(service_list_metrics(&t.s, "", &all), 0);
+	ck_assert_uint_eq(all.n, 2);
 }
 END
 

@@ -143,6 +143,41 @@ TEST(a_firing_of_a_shift_has_its_time_and_the_restart_next_to_it)
 }
 END
 
+/* A worker that starts finds processes that run already. */
+TEST(no_restart_is_one_of_another_tenant_or_that_a_new_worker_found)
+{
+	static const struct {
+		const char *tenant, *host;
+	} rows[] = {{"other", TEST_HOST}, {TEST_TENANT, "new"}};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_TEST_STORE struct test_store ts = test_store();
+		CLEANUP_TRIGGER struct trigger t = {0};
+		CLEANUP_FIRINGS struct firing_list fired = {0};
+		CLEANUP_PROCESSES struct process_list p = {0};
+		const struct worker_process found = {
+			.host = (char *)rows[i].host,
+			.tenant = (char *)rows[i].tenant,
+			.service = (char *)TEST_SERVICE,
+			.boot_id = (char *)"",
+			.argv0 = (char *)"",
+			.cmdline = (char *)"",
+			.pid = 7,
+		};
+
+		test_tenant(&ts.s, "other");
+		test_heartbeat(&ts.s, TEST_HOST, 1);
+		db_skew_clock(ts.s.db, 20000);
+		test_heartbeat(&ts.s, "new", 1);
+		ck_assert_int_eq(process_put(&ts.s, &found), 0);
+		ck_assert_int_eq(process_list_host(&ts.s, rows[i].host, &p), 0);
+		put(&ts.s, "http://host/", 0, &t);
+		fire_shift(&ts.s, &t, p.items[0].seen_ms, &fired);
+		ck_assert_int_eq(fired.items[0].restart_ms, 0);
+	}
+}
+END
+
 TEST(within_its_cooldown_it_does_not_fire)
 {
 	CLEANUP_TEST_STORE struct test_store ts = test_store();

@@ -263,6 +263,27 @@ TEST(a_service_with_that_name_or_match_is_left_alone)
 }
 END
 
+TEST(services_of_another_tenant_change_nothing)
+{
+	HOST(h);
+	const struct proc web = process("web.service", NULL);
+
+	host(&h, "[discover]\nauto = units\nservices = 1\n");
+	ck_assert_int_eq(test_service(&h.t.s, "other", "web"), 0);
+	test_sql(&h.t,
+	         "INSERT INTO discovered (tenant, match_kind, match_value, "
+	         "service, found_ms) VALUES ('other', 'unit', 'a', 'web', 0), "
+	         "('other', 'unit', 'b', 'web', 0)",
+	         NULL, 0);
+	ck_assert_int_eq(look(&h, web, 0), 1);
+	/* that it was removed is forgotten, though they have one */
+	ck_assert_int_eq(service_delete(&h.t.s, TEST_TENANT, "web"), 0);
+	db_skew_clock(h.t.s.db, INT64_C(91) * 86400000);
+	start(&h);
+	ck_assert_int_eq(look(&h, web, 0), 1);
+}
+END
+
 TEST(no_more_services_are_made_than_are_allowed)
 {
 	HOST(h);

@@ -252,6 +252,45 @@ TEST(a_scope_is_what_its_lists_name_and_none_is_nothing)
 }
 END
 
+static const struct {
+	uid_t owner;
+	const char *space, *name, *namespaces, *containers;
+	bool expected;
+} contained[] = {
+	{0, "shop", "web", "shop", NULL, true},
+	{0, "shop", "web", "pay", "web", false},
+	{1000, "shop", "web", "shop", "1000:web", false},
+	{0, NULL, "web", NULL, "web", true},
+	{0, NULL, "web", NULL, "api", false},
+	{0, NULL, "web", NULL, NULL, false},
+	{1000, NULL, "web", NULL, "1000:web", true},
+	{1000, NULL, "web", NULL, "web", false}, /* any user may name one so */
+	{1000, NULL, "web", NULL, "1001:web", false},
+};
+
+TEST(a_scope_has_the_containers_of_its_namespaces_and_names)
+{
+	for (size_t i = 0; i < ARRAY_LEN(contained); i++) {
+		const struct conf_tenant s = {
+			.tenant = TEST_TENANT,
+			.namespaces = (char *)contained[i].namespaces,
+			.containers = (char *)contained[i].containers};
+		struct container c = {
+			.named = true,
+			.owner = contained[i].owner,
+			.facts.facts = {
+				[CONTAINER_NAMESPACE] =
+					(char *)contained[i].space,
+				[CONTAINER_NAME] = (char *)contained[i].name}};
+		struct proc p = web;
+
+		p.container = &c;
+		ck_assert_msg(match_scope(&s, &p) == contained[i].expected,
+		              "row %zu", i);
+	}
+}
+END
+
 /* --- ordinals ------------------------------------------------------------- */
 
 static struct conf_tenant everything = {.tenant = TEST_TENANT, .exe = "*"};

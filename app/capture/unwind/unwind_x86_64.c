@@ -85,16 +85,20 @@ plt_expression(const uint8_t *p, size_t n, struct unwind_rule *rule)
 }
 
 /* ud2 or hlt: assembly that starts a coroutine calls its function, which never
- * returns; or mov %eax, %edi; xor %eax, %eax; mov $__NR_exit, %al; syscall; hlt
- *   Source   musl 1.2.3, src/thread/x86_64/clone.s */
+ * returns; or xor %rdi, %rdi; call _exit; hlt, where Boost's fibers return to;
+ * or mov %eax, %edi; xor %eax, %eax; mov $__NR_exit, %al; syscall; hlt
+ *   Source   Boost 1.74, make_x86_64_sysv_elf_gas.S; musl 1.2.3,
+ *            src/thread/x86_64/clone.s */
 static bool
 ends_thread(const uint8_t code[UNWIND_CODE_BYTES])
 {
 	static const uint8_t end[] = {0x89, 0xc7, 0x31, 0xc0, 0xb0,
 	                              0x3c, 0x0f, 0x05, 0xf4};
+	static const uint8_t exits[] = {0x48, 0x31, 0xff, 0xe8};
 
 	return (code[0] == 0x0f && code[1] == 0x0b) || code[0] == 0xf4 ||
-	       !memcmp(code, end, sizeof(end));
+	       !memcmp(code, end, sizeof(end)) ||
+	       (!memcmp(code, exits, sizeof(exits)) && code[8] == 0xf4);
 }
 
 static bool

@@ -561,6 +561,23 @@ TEST(code_without_tables_that_traps_after_a_call_has_no_caller)
 }
 END
 
+/* As where a fiber of Boost returns to: xor %rdi, %rdi; call _exit; hlt. */
+TEST(code_without_tables_that_exits_after_a_call_has_no_caller)
+{
+	uint8_t code[0x60];
+	struct run r;
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + 0x1e, (uint8_t[]){0xff, 0xe3}, 2); /* jmp *%rbx */
+	memcpy(code + 0x20,
+	       (uint8_t[]){0x48, 0x31, 0xff, 0xe8, 1, 0, 0, 0, 0xf4}, 9);
+	prepare_loops(&r, code, 56);
+	r.stack[1] = BIAS + 0x20;
+	r.stack[2] = 1234;
+	ASSERT_CALLERS(&r, 0x20);
+}
+END
+
 /* An endless loop at 0x40 calls the function. */
 TEST(a_loop_without_tables_or_return_was_called_through_a_pointer)
 {

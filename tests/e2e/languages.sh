@@ -97,11 +97,27 @@ javascript() { # name, options...
     under "$name" 'node::Start.*;share60' 5
   done_with
 }
+few_unknown() { # name
+  awk '$1 == "samplesKept" { kept = $2 } $1 == "samplesUnknown" { unknown = $2 }
+    END { print unknown, kept; exit !(kept >= 30 && unknown <= 0.05 * kept) }' "$tmp/$1.txt"
+}
 if command -v node >/dev/null; then
   javascript node
   javascript node_not_inlined --no-turbo-inlining --no-use-osr
   check node.callers_have_names_before_they_are_compiled \
     under node 'executeUserEntryPoint;.*;work;share60' 5
+  # WebAssembly, whose functions only a map names
+  target wasm node "$targets/wasm.js"
+  check wasm.is_captured capture wasm
+  check wasm.stacks_are_whole complete wasm
+  check wasm.without_a_map_is_one_function under wasm 'work;caller;.*;\(WebAssembly\)[; ]' 20
+  check wasm.without_names_is_told says wasm 'note: .*code whose functions are not known'
+  done_with
+  target wasm_map node --perf-basic-prof "$targets/wasm.js"
+  check wasm_map.is_captured capture wasm_map
+  check wasm_map.functions_have_names under wasm_map 'caller;.*;wasm-function\[0\][; ]' 20
+  check wasm_map.next_to_nothing_is_without_a_name few_unknown wasm_map
+  done_with
 else
   echo "skip node: no node here"
 fi

@@ -111,6 +111,10 @@ bool jit_may_look(const struct jit_space *space);
 
 struct jit {
 	enum jit_id id;
+	/* What code in memory is for which names() returns -ENOENT: compiled
+	 * from another language, so that only a map has its names. NULL: other
+	 * code. */
+	const char *guest;
 	/*
 	 * Recognises a runtime in an image.
 	 *   Shape    out starts as {0}; sets all but jit

@@ -676,7 +676,8 @@ namer_unknown(struct namer *n, struct place at, struct sym_frame *out)
 	const struct module *m = n->modules->rows[at.module];
 	const struct map *stretch = maps_find(&m->stretches, at.vaddr);
 
-	return nameless(n, m, stretch ? stretch->start : 0, out);
+	return m->guest ? one_name(m->guest, out)
+	                : nameless(n, m, stretch ? stretch->start : 0, out);
 }
 
 bool

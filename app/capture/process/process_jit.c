@@ -191,6 +191,8 @@ process_jit_frame(struct process *proc, size_t i, uint64_t pc,
 		jp->runtime, &space, pc,
 		detail->pc == pc + (i > 0) ? detail->value : 0, places, &n);
 	m->described = true;
+	if (rc == -ENOENT && m->pid)
+		m->guest = jp->space.image->jit->guest;
 	if (rc) {
 		out->jit_missed |= rc != -ENOENT;
 		return false;

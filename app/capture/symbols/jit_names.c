@@ -71,6 +71,22 @@ skip_tier(char *text)
 	return *text == '\'' ? text + 1 : text;
 }
 
+/* Cuts off what V8 adds to names of WebAssembly: "-12-turbofan", the number of
+ * the function and its tier. */
+static void
+cut_wasm(char *text)
+{
+	char *tier = strrchr(text, '-'), *end = tier;
+
+	if (!tier ||
+	    (strcmp(tier, "-liftoff") != 0 && strcmp(tier, "-turbofan") != 0))
+		return;
+	while (end > text && end[-1] >= '0' && end[-1] <= '9')
+		end--;
+	if (end < tier && end - 1 > text && end[-1] == '-')
+		end[-1] = '\0';
+}
+
 static void
 split_script(char *text, const char *unnamed, struct jit_name *out)
 {
@@ -78,6 +94,7 @@ split_script(char *text, const char *unnamed, struct jit_name *out)
 	char *file;
 
 	text = skip_tier(text);
+	cut_wasm(text);
 	if (cut_number(text, &column) && !cut_number(text, &out->line))
 		out->line = column;
 	file = file_in(text);

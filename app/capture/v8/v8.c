@@ -151,6 +151,7 @@ attach(const struct jit_space *space, void **runtime)
 
 const struct jit v8_jit = {
 	.id = JIT_JAVASCRIPT,
+	.guest = "(WebAssembly)",
 	.recognise = recognise,
 	.forget = free,
 	.attach = attach,

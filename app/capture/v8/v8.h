@@ -99,7 +99,7 @@ v8_detail_function(uint64_t detail)
 }
 
 /* Code whose frame has no function object. */
-enum v8_fixed { V8_FIXED_CODE, V8_FIXED_WASM, V8_FIXED_REGEXP };
+enum v8_fixed { V8_FIXED_CODE, V8_FIXED_REGEXP };
 
 extern const struct jit v8_jit;
 /* Returns the line of a function; no other lines are known. */

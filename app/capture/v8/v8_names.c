@@ -16,7 +16,6 @@ fixed_place(struct v8 *v, const struct jit_space *space, enum v8_fixed which,
 {
 	static const char *const names[] = {
 		[V8_FIXED_CODE] = "(JavaScript)",
-		[V8_FIXED_WASM] = "(WebAssembly)",
 		[V8_FIXED_REGEXP] = "(regular expression)",
 	};
 	CLEANUP_BUF struct buf packed = BUF_INIT(64);
@@ -181,16 +180,15 @@ v8_names(void *runtime, const struct jit_space *space, uint64_t pc,
 			out[(*n)++] = interp_place(function, 0);
 		if (!rc || rc == -ENOMEM)
 			return rc;
-	} else if (is_image(space, pc)) {
+	} else if (is_image(space, pc) ||
+	           detail / 2 == (uint64_t)field[V8_FRAME_WASM]) {
 		return -ENOENT;
 	}
 	*n = 1;
-	return fixed_place(v, space,
-	                   !detail ? V8_FIXED_CODE
-	                   : detail / 2 == (uint64_t)field[V8_FRAME_WASM]
-	                           ? V8_FIXED_WASM
-	                   : detail / 2 == (uint64_t)field[V8_FRAME_REGEXP]
-	                           ? V8_FIXED_REGEXP
-	                           : V8_FIXED_CODE,
-	                   out);
+	return fixed_place(
+		v, space,
+		detail && detail / 2 == (uint64_t)field[V8_FRAME_REGEXP]
+			? V8_FIXED_REGEXP
+			: V8_FIXED_CODE,
+		out);
 }

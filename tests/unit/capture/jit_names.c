@@ -50,6 +50,15 @@ TEST(tiers_of_a_function_are_one_function)
 }
 END
 
+TEST(functions_of_wasm_have_no_number_and_tier)
+{
+	is("JS:wasm-function[0]-0-liftoff", "wasm-function[0]", "", 0);
+	is("JS:fib-12-turbofan", "fib", "", 0);
+	is("JS:-3-turbofan", "-3-turbofan", "", 0);
+	is("JS:*a-liftoff /a.js:1:2", "a-liftoff", "/a.js", 1);
+}
+END
+
 TEST(names_and_files_may_hold_blanks_and_colons)
 {
 	is("JS:*get area /my dir/a:b.js:2:23", "get area", "/my dir/a:b.js", 2);

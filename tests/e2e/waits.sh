@@ -157,6 +157,52 @@ waits_for_the_gil() {
 }
 check a_wait_for_the_gil_is_a_wait_for_a_lock waits_for_the_gil
 
+# Locks of OpenMP, whose functions have no name in GCC's library: two threads of
+# three wait for the lock, or for the section, that the third one holds.
+cat >"$tmp/openmp.c" <<'C'
+#include <omp.h>
+#include <unistd.h>
+static omp_lock_t own_lock;
+__attribute__((noinline)) static void take_lock(void)
+{
+	omp_set_lock(&own_lock);
+	usleep(2000);
+	omp_unset_lock(&own_lock);
+}
+__attribute__((noinline)) static void take_section(void)
+{
+#pragma omp critical
+	usleep(2000);
+}
+__attribute__((noinline)) static void meet(void)
+{
+	if (!omp_get_thread_num())
+		usleep(4000);
+#pragma omp barrier
+}
+int main(void)
+{
+	omp_init_lock(&own_lock);
+#pragma omp parallel num_threads(3)
+	for (;;) {
+		take_lock();
+		take_section();
+		meet();
+	}
+}
+C
+gcc -O1 -g -fopenmp "$tmp/openmp.c" -o "$tmp/openmp"
+OMP_WAIT_POLICY=passive "$tmp/openmp" &
+pid=$!
+has_threads() { [ "$(ls /proc/$pid/task | wc -l)" -ge 3 ]; }
+wait_for 10 has_threads
+check waits_of_openmp_are_captured once openmp $pid --type mutex --seconds 2
+kill -KILL $pid
+check a_lock_of_openmp_is_a_lock leads openmp '[lock own_lock]' take_lock
+check a_critical_section_of_openmp_is_a_lock leads openmp '[lock ' take_section
+no_barrier() { ! grep -F ';meet;' "$tmp/openmp.folded"; }
+check a_barrier_of_openmp_is_no_lock no_barrier
+
 # --- as a service, with what becomes of its children ---------------------------
 e2e_start waiting
 cat >"$STATE/bin/parent" <<'P'

@@ -23,9 +23,11 @@ const char terms[] SEC("license") = "Dual MIT/GPL";
 #define FUTEX_WAITV 449 /* numbers of futex_waitv(2) and futex_wait(2) */
 #define FUTEX_WAIT2 455 /* on all machines */
 #define FUTEX_TID   0x3fffffffu
-/* Lock words for "locked, and others wait": of glibc and Rust, and of musl. */
+/* Lock words for "locked, and others wait": of glibc and Rust, of musl, and of
+ * libgomp. */
 #define LOCKED_WAITED 2
 #define MUSL_WAITED   0x80000010u
+#define GOMP_WAITED   0xffffffffu
 
 /* Constants that are set before the programs are loaded. */
 const volatile uint32_t nbits; /* processes with a bit */
@@ -252,7 +254,7 @@ is_futex_wait(const struct call *call)
 
 /* True for a wait for a lock: a lock's word has a known value while threads
  * wait, and priority-inheritance locks have separate operations. Source:
- * futex(2); musl 1.2.3, pthread_mutex_timedlock.c. */
+ * futex(2); musl 1.2.3, pthread_mutex_timedlock.c; GCC 12, libgomp, mutex.c. */
 static bool
 is_lock(const struct call *call)
 {
@@ -261,7 +263,8 @@ is_lock(const struct call *call)
 	if (!call->futex)
 		return false;
 	if (op == 0 || op == 9) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
-		return value == LOCKED_WAITED || value == MUSL_WAITED;
+		return value == LOCKED_WAITED || value == MUSL_WAITED ||
+		       value == GOMP_WAITED;
 	return op == 6 || op == 13; /* FUTEX_LOCK_PI, FUTEX_LOCK_PI2 */
 }
 

@@ -35,6 +35,14 @@ static const struct {
 #undef FUTEX_NOT
 };
 
+static const struct {
+	const char *part, *reason;
+} words[] = {
+#define FUTEX_WORD(part, reason) {part, reason},
+#include "futex.def"
+#undef FUTEX_WORD
+};
+
 static const char *
 line_name(const struct profile *p, const struct location *at, uint32_t line)
 {
@@ -144,6 +152,27 @@ futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n)
 		}
 	}
 	return wait;
+}
+
+/* True for the function that makes any system call, and for one without a name:
+ * whose wait it is shows the next. */
+static bool
+is_between(const struct profile *p, uint32_t location)
+{
+	return is_in(p, location, "+0x") || is_in(p, location, "syscall");
+}
+
+const char *
+futex_word_of(const struct profile *p, const uint32_t *stack, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && i < NEAR; i++) {
+		for (size_t k = 0; k < ARRAY_LEN(words); k++)
+			if (is_in(p, stack[i], words[k].part))
+				return words[k].reason;
+		if (!is_between(p, stack[i]))
+			break;
+	}
+	return NULL;
 }
 
 int

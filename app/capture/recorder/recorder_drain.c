@@ -155,8 +155,7 @@ count_sample(struct capture *c, const struct record *r,
 		return;
 	if (c->type == TYPE_mutex) {
 		amount.bytes = 1; /* counts the samples */
-		if (r->sample.emitted->class == EMIT_FUTEX)
-			q = &c->unsure;
+		q = &c->unsure;
 	}
 	if (title)
 		stack->places[n++] = *title;

@@ -198,15 +198,42 @@ count_frames(struct finisher *f, const uint32_t *places, uint32_t n,
 		f->quality->unknown_callers += count;
 }
 
-/* True for a stack that the kernel's programs took for a wait for a lock. The
- * lock is its leaf, or the thread that held it is. */
-static bool
-is_led_by_lock(const struct trie *t, const uint32_t *places, uint32_t n)
+/* Returns how many places lead a stack that the kernel's programs took for a
+ * wait for a lock: the lock, and before it the thread that held it; else 0. */
+static uint32_t
+lock_places(const struct trie *t, const uint32_t *places, uint32_t n)
 {
 	for (uint32_t i = 0; i < n && i < 2; i++)
 		if (t->places.rows[places[i]].a == MODULE_LOCK)
-			return true;
-	return false;
+			return i + 1;
+	return 0;
+}
+
+/*
+ * Finds out if a stack of a wait ends in a lock, and names what it ends in.
+ *   Shape    stack is changed
+ */
+static int
+find_lock(struct finisher *f, const uint32_t *places, uint32_t *stack,
+          uint32_t n, bool *lock)
+{
+	const bool only = f->capture->type == TYPE_mutex;
+	uint32_t led = lock_places(&f->capture->trie, places, n);
+	struct futex_wait wait = {NULL, true, false};
+
+	if (led)
+		wait.reason = futex_word_of(f->profile, stack + led, n - led);
+	else if (only)
+		wait = futex_wait_of(f->profile, stack, n);
+	if (led && wait.reason)
+		wait.lock = false;
+	if (wait.hidden)
+		f->quality->notes |= QUALITY_NOTE_OF(JAVA_PARKS);
+	*lock = wait.lock;
+	return wait.reason && (wait.lock || !only)
+	               ? futex_location(f->profile, stack[0], wait.reason,
+	                                &stack[0])
+	               : 0;
 }
 
 /* True for a stack whose outermost frame is a title, not code. */
@@ -246,26 +273,21 @@ add_sample(struct finisher *f, uint32_t node)
 	uint32_t *places = all, n = stack_of(t, node, all), first = 0, nlabels;
 	struct label labels[CONTEXT_LABELS];
 	int rc = take_context(f, &places, &n, labels, &nlabels);
+	bool lock;
 
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < n; i++)
 		stack[i] = f->locations[places[i]];
-	if (f->capture->type == TYPE_mutex && !is_led_by_lock(t, places, n)) {
-		const struct futex_wait wait =
-			futex_wait_of(f->profile, stack, n);
-
-		if (wait.hidden)
-			f->quality->notes |= QUALITY_NOTE_OF(JAVA_PARKS);
-		if (!wait.lock) {
+	rc = find_lock(f, places, stack, n, &lock);
+	if (rc)
+		return rc;
+	if (f->capture->type == TYPE_mutex) {
+		if (!lock) {
 			f->rows[node] = TAPE_NO_ROW;
 			return 0;
 		}
 		f->locks += (int64_t)a->bytes;
-		rc = futex_location(f->profile, stack[0], wait.reason,
-		                    &stack[0]);
-		if (rc)
-			return rc;
 	}
 	count_frames(f, places, n - is_titled(t, places, n), row[0]);
 	if (f->in_use) {

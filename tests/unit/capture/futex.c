@@ -88,6 +88,38 @@ TEST(locks_are_known_by_their_functions)
 }
 END
 
+/* What follows the lock in a stack. */
+TEST(a_word_of_a_lock_is_none_in_these_functions)
+{
+	static const struct {
+		const char *stack, *reason;
+	} rows[] = {
+		{"1 |pthread_mutex_lock f main", NULL},
+		{"1 |libgomp.so.1.0.0+0x1ef10 f main", NULL},
+		{"1 |syscall take_newer main", NULL},
+		{"1 |syscall libtbb.so.12.8+0x22180 start_thread", "semaphore"},
+		{"1 |syscall tbb::detail::r1::rml::private_worker::run",
+	         "semaphore"},
+		{"1 |syscall tbb::detail::r1::wait_on_address f "
+	         "libtbb.so.12.8+0x22180",
+	         NULL},
+		{"1 |libc.so+0x1 libc.so+0x2 sem_timedwait sem_wait f",
+	         "semaphore"},
+		{"1 |libc.so+0x1", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_PROFILE struct profile *p = stacks_of(rows[i].stack);
+		const char *got =
+			futex_word_of(p, leaf_of(p), p->samples[0].nstack);
+
+		ck_assert_msg(!got == !rows[i].reason &&
+		                      (!got || !strcmp(got, rows[i].reason)),
+		              "%s: %s", rows[i].stack, got ? got : "a lock");
+	}
+}
+END
+
 #define PARKED WAIT "f f f pthread_cond_wait Parker::park Unsafe_Park "
 
 TEST(locks_of_java_are_known_by_methods_with_names)

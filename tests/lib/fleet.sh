@@ -7,7 +7,8 @@
 #	host_make NAME [EXE]	its folder and stoker.conf; EXE: all it may profile
 #	host_join NAME		with a key for joining of its own
 #	host_start NAME, host_stop NAME [SIGNAL]
-#			by the command in HOST_RUN, if there is any
+#			by the command in HOST_RUN, if there is any; the worker
+#			of another release, if HOST_BIN is its folder
 #	agent NAME METHOD PATH [curl args]	asks with the key of that host
 
 CENTRE_URL=
@@ -58,7 +59,7 @@ host_join() { # name
     "$STATE/bin/stoker" join "$CENTRE_URL" --config "$STATE/$1/stoker.conf"
 }
 
-host_start() { background "$1" ${HOST_RUN:-} "$STATE/bin/stoker-worker" --config "$STATE/$1/stoker.conf"; }
+host_start() { background "$1" ${HOST_RUN:-} "${HOST_BIN:-$STATE/bin}/stoker-worker" --config "$STATE/$1/stoker.conf"; }
 host_stop() { process_stop "$1" "${2:-TERM}"; }
 
 agent() { # name of the host, method, path, curl arguments

@@ -434,6 +434,9 @@ TEST(a_link_to_this_host_comes_with_its_tunnel)
 	ck_assert_ptr_null(strstr(buf_str(&out), "ssh"));
 	link_of(from, "http://127.0.0.1.example.com/ui/", &out);
 	ck_assert_ptr_null(strstr(buf_str(&out), "ssh"));
+	/* as long as localhost */
+	link_of(from, "http://ops01.lan:8088/ui/", &out);
+	ck_assert_ptr_null(strstr(buf_str(&out), "ssh"));
 	link_of(from, "https://stoker.example.com/ui/", &out);
 	ck_assert_ptr_null(strstr(buf_str(&out), "ssh"));
 }

@@ -401,10 +401,10 @@ TEST(a_host_of_many_processes_lets_other_writers_in)
 }
 END
 
-TEST(a_host_removes_no_processes_of_other_tenants)
+TEST(a_host_removes_no_processes_of_other_tenants_or_hosts)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	CLEANUP_PROCESSES struct process_list l = {0};
+	CLEANUP_PROCESSES struct process_list l = {0}, far = {0};
 	struct service other = of_tenant(OTHER_TENANT);
 	struct worker_process own = process_of(HOST, TEST_TENANT, 11),
 			      theirs = process_of(HOST, OTHER_TENANT, 12);
@@ -417,6 +417,7 @@ TEST(a_host_removes_no_processes_of_other_tenants)
 	ck_assert_int_eq(process_put(&t.s, &own), 0);
 	ck_assert_int_eq(process_put(&t.s, &theirs), 0);
 	ck_assert_int_eq(process_tree_put(&t.s, &tree), 0);
+	process_at(&t.s, OTHER_HOST, TEST_TENANT, 13);
 	ck_assert_int_eq(agent_processes_put(&t.s, HOST, TEST_TENANT,
 	                                     &(struct process_list){0},
 	                                     &(struct process_tree_list){0}),
@@ -424,8 +425,10 @@ TEST(a_host_removes_no_processes_of_other_tenants)
 	ck_assert_int_eq(process_list_host(&t.s, HOST, &l), 0);
 	ck_assert_uint_eq(l.n, 1);
 	ck_assert_int_eq(l.items[0].pid, 12);
+	ck_assert_int_eq(process_list_host(&t.s, OTHER_HOST, &far), 0);
+	ck_assert_uint_eq(far.n, 1);
 	test_sql(&t, "SELECT COUNT(*) FROM process_tree", trees, sizeof(trees));
-	ck_assert_str_eq(trees, "1");
+	ck_assert_str_eq(trees, "2");
 }
 END
 

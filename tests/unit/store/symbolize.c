@@ -110,6 +110,29 @@ TEST(a_tenant_with_many_requests_keeps_no_other_waiting)
 }
 END
 
+TEST(the_turns_of_tenants_are_those_of_a_host)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_SYMBOLIZE struct symbolize there = {0};
+	char id[ID_MAX];
+
+	test_tenant(&t.s, "zz");
+	captured(&t, id);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
+	ck_assert(ends(&t, id));
+	db_skew_clock(t.s.db, 1000);
+	captured_of(&t, "zz", id);
+	ck_assert_int_eq(symbolize_ask(&t.s, "zz", id, "host2"), 0);
+	ck_assert_int_eq(symbolize_claim(&t.s, "host2", &there), 0);
+	ck_assert_int_eq(symbolize_fail(&t.s, &there, "no"), 0);
+	captured(&t, id);
+	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
+	captured_of(&t, "zz", id);
+	ck_assert_int_eq(symbolize_ask(&t.s, "zz", id, TEST_HOST), 0);
+	ck_assert(ends(&t, id));
+}
+END
+
 TEST(other_tenants_and_unknown_sessions_are_not_found)
 {
 	struct test_store t = test_store();

@@ -136,6 +136,19 @@ TEST(types_labels_and_values_are_those_of_stored_windows)
 }
 END
 
+TEST(a_pushed_profile_may_have_a_label_that_is_named_host)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply names = {0}, hosts = {0};
+
+	put(&a, "", "{\"host\":\"pod\"}", 0, "main 10\n");
+	names = call(&a, "LabelNames", "{}");
+	ck_assert_ptr_nonnull(strstr(buf_str(&names.body), "\"host\""));
+	hosts = call(&a, "LabelValues", "{\"name\":\"host\"}");
+	assert_body(&hosts, "{\"names\":[\"pod\"]}");
+}
+END
+
 TEST(a_flame_graph_has_levels_names_and_totals)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -7,6 +7,7 @@
 #include "lib/windows.h"
 #include "profile/pprof.h"
 #include "range/range.h"
+#include "store/host_sum.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -361,9 +362,9 @@ TEST(a_range_and_its_windows_name_hosts_whose_clock_is_off)
 	static const char note[] = "the clock of " TEST_HOST " is 10 min ahead";
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply before = {0}, after = {0},
-					  window = {0};
+					  window = {0}, sum = {0};
 	CLEANUP_PROFILE struct profile *p = NULL;
-	CLEANUP_FREE char *quality = NULL;
+	CLEANUP_FREE char *quality = NULL, *of_sum = NULL;
 	char path[128], id[ID_MAX];
 
 	p = profile_of("main 10\n");
@@ -389,6 +390,18 @@ TEST(a_range_and_its_windows_name_hosts_whose_clock_is_off)
 	window = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
 	quality = json_dumps(json_object_get(window.json, "quality"), 0);
 	ck_assert_msg(quality && strstr(quality, note), "%s", quality);
+	ck_assert_ptr_null(strstr(quality, "elsewhere"));
+	/* a sum may have costs of every host */
+	test_window(&a.store.s,
+	            &(struct test_window){.host = HOST_SUM,
+	                                  .start_ms = T0,
+	                                  .span_ms = 10 * S,
+	                                  .profile = p},
+	            id);
+	snprintf(path, sizeof(path), API_PROFILES "/%s", id);
+	sum = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
+	of_sum = json_dumps(json_object_get(sum.json, "quality"), 0);
+	ck_assert_msg(of_sum && strstr(of_sum, "elsewhere"), "%s", of_sum);
 }
 END
 

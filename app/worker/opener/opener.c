@@ -201,7 +201,7 @@ reap(struct opener *o)
 		} else {
 			java_child_ended(&o->java, pid);
 			readers_child_ended(&o->readers, pid);
-			prober_child_ended(o->probers, pid);
+			prober_child_ended(&o->probers, pid);
 		}
 	}
 }
@@ -304,7 +304,7 @@ leave(struct opener *o, size_t i)
 
 	rates_leave(&o->rates, &o->grants, client);
 	readers_leave(&o->readers, client);
-	prober_leave(o->probers, client);
+	prober_leave(&o->probers, client);
 	close(client);
 	o->clients[i] = o->clients[--o->nclients];
 }
@@ -477,6 +477,7 @@ opener_run(const struct conf *conf, const struct opener_children *children)
 		notify_manager("READY=1");
 	while (!rc && !o.done)
 		rc = turn(&o);
+	prober_done(&o.probers);
 	rates_done(&o.rates);
 	if (rc)
 		log_err("%s", strerror(-rc));

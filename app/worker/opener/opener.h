@@ -56,7 +56,7 @@ struct opener {
 	struct readers readers;
 	struct watchdog watchdog;
 	struct ended ended;
-	struct prober probers[PROBERS];
+	struct probers probers;
 	/* In a reader: bytes of targets' files that it may still copy, and has
 	 * copied. */
 	uint64_t copy_room, copied;

@@ -213,7 +213,7 @@ opener_complete(struct opener *o, uint32_t op, int client, struct answer *out)
 	if (op != HOST_ALLOCS || !out->nfds)
 		return;
 	out->reply.value = 0;
-	out->reply.error = prober_start(o->probers, of, client,
+	out->reply.error = prober_start(&o->probers, of, client,
 	                                o->conf->worker_probe_percent, out->fds,
 	                                &out->nfds);
 }
@@ -360,7 +360,7 @@ watch_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	if (ask->count && !has_program(ask->pid))
 		return -ENXIO;
-	return prober_watch(o->probers, ask, out->in);
+	return prober_watch(&o->probers, ask, out->in);
 }
 
 int

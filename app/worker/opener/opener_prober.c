@@ -1,5 +1,6 @@
 #include "opener_prober.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/msg.h"
 #include "capture/allocs.h"
@@ -10,7 +11,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The programs of a child, of its kind. */
@@ -63,25 +65,38 @@ work(const struct programs *p, int socket, int hold, unsigned budget)
 	}
 }
 
+/* The opener's end of the socket closes when the opener ends, however it ends.
+ */
 static void
-be_prober(const struct programs *p, int socket, int hold, pid_t parent)
+be_prober(const struct programs *p, int socket, int hold)
 {
-	sigset_t none;
+	sigset_t all;
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	if (getppid() == parent)
-		work(p, socket, hold, p->budget);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	work(p, socket, hold, p->budget);
 	_exit(0);
 }
 
-static void
-end(struct prober *p)
+static size_t
+unused_row(const struct probers *ps)
 {
+	size_t i = 0;
+
+	while (i < PROBERS_ENDING && ps->ending[i])
+		i++;
+	return i;
+}
+
+static void
+end(struct probers *ps, struct prober *p)
+{
+	size_t row = unused_row(ps);
+
 	if (!p->pid)
 		return;
-	kill(p->pid, SIGKILL);
+	if (row < PROBERS_ENDING)
+		ps->ending[row] = p->pid;
 	close_ptr(&p->socket);
 	*p = (struct prober){.socket = -1};
 }
@@ -89,7 +104,6 @@ end(struct prober *p)
 static int
 start(struct prober *p, const struct programs *with, int *hold)
 {
-	pid_t self = getpid();
 	int pair[2], pipe_fds[2];
 	int rc = msg_pair(pair);
 
@@ -104,7 +118,7 @@ start(struct prober *p, const struct programs *with, int *hold)
 	p->pid = fork();
 	if (p->pid == 0) {
 		close(pipe_fds[1]);
-		be_prober(with, pair[1], pipe_fds[0], self);
+		be_prober(with, pair[1], pipe_fds[0]);
 	}
 	rc = p->pid < 0 ? -errno : 0;
 	close(pair[1]);
@@ -154,17 +168,19 @@ prober_load(enum prober_of of, int fds[static PROBER_FDS], size_t *nfds)
 }
 
 int
-prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
-             int64_t percent, int fds[static PROBER_FDS], size_t *nfds)
+prober_start(struct probers *ps, enum prober_of of, int client, int64_t percent,
+             int fds[static PROBER_FDS], size_t *nfds)
 {
 	struct programs with = {.of = of, .budget = (unsigned)percent * 10};
-	struct prober *p = &all[of];
+	struct prober *p = &ps->all[of];
 	int rc;
 
-	end(p);
+	end(ps, p);
 	memcpy(with.fds, fds, FDS(of) * sizeof(*fds));
 	*nfds = 0;
-	rc = start(p, &with, &fds[0]);
+	rc = unused_row(ps) + PROBERS <= PROBERS_ENDING
+	             ? start(p, &with, &fds[0])
+	             : -EAGAIN;
 	p->client = client;
 	if (!rc)
 		*nfds = 1 + hand_out(&with, &fds[1]);
@@ -173,11 +189,10 @@ prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
 }
 
 int
-prober_watch(const struct prober all[static PROBERS],
-             const struct host_ask *ask, int file)
+prober_watch(const struct probers *ps, const struct host_ask *ask, int file)
 {
 	const struct prober *p =
-		&all[ask->size & 2 ? PROBER_INUSE : PROBER_ALLOCS];
+		&ps->all[ask->size & 2 ? PROBER_INUSE : PROBER_ALLOCS];
 	struct allocs_of m = {.pid = ask->pid,
 	                      .n = ask->count,
 	                      .late = ask->size & 1,
@@ -193,21 +208,56 @@ prober_watch(const struct prober all[static PROBERS],
 }
 
 void
-prober_leave(struct prober all[static PROBERS], int client)
+prober_leave(struct probers *ps, int client)
 {
 	for (int i = 0; i < PROBERS; i++)
-		if (all[i].pid && all[i].client == client)
-			end(&all[i]);
+		if (ps->all[i].pid && ps->all[i].client == client)
+			end(ps, &ps->all[i]);
 }
 
 void
-prober_child_ended(struct prober all[static PROBERS], pid_t pid)
+prober_child_ended(struct probers *ps, pid_t pid)
 {
 	for (int i = 0; i < PROBERS; i++) {
-		if (all[i].pid != pid)
+		if (ps->all[i].pid != pid)
 			continue;
 		log_debug("allocations are not watched any more");
-		close_ptr(&all[i].socket);
-		all[i] = (struct prober){.socket = -1};
+		close_ptr(&ps->all[i].socket);
+		ps->all[i] = (struct prober){.socket = -1};
 	}
+	for (int i = 0; i < PROBERS_ENDING; i++)
+		if (ps->ending[i] == pid)
+			ps->ending[i] = 0;
+}
+
+/* Returns how many have not ended yet. */
+static size_t
+reap(struct probers *ps)
+{
+	size_t n = 0;
+
+	for (int i = 0; i < PROBERS_ENDING; i++) {
+		pid_t pid = ps->ending[i];
+
+		if (pid && waitpid(pid, NULL, WNOHANG))
+			prober_child_ended(ps, pid);
+		n += ps->ending[i] != 0;
+	}
+	return n;
+}
+
+void
+prober_done(struct probers *ps)
+{
+	const struct timespec second = {.tv_sec = 1};
+	int64_t until_ns = clock_mono_ns() + PROBER_END_S * NS_PER_S;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < PROBERS; i++)
+		end(ps, &ps->all[i]);
+	while (reap(ps) && clock_mono_ns() < until_ns)
+		(void)sigtimedwait(&set, NULL, &second);
 }

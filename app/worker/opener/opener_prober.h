@@ -3,6 +3,17 @@
  * processes allocate memory (capture/allocs.h) and release it
  * (capture/inuse.h). They are separate processes since removing a probe can
  * take some 100 ms, and since the end of a child removes all its probes.
+ *
+ * Nothing of Stoker kills these children. If a process with a fatal signal
+ * inserts or removes a probe in a system call, the kernel can no longer fetch
+ * the page that has the breakpoint. It then keeps the breakpoint for as long as
+ * the program runs, and each call that hits it costs a trap. So the children
+ * block all signals, and end when the opener closes its socket, or dies. A
+ * process that exits removes its probes like any other, whatever signal comes.
+ *   Source   Linux 6.18, kernel/events/uprobes.c, uprobe_unregister_nosync()
+ *            ("failed to unregister, leaking uprobe") and
+ *            uprobe_write_opcode(); mm/gup.c, __get_user_pages(): -EINTR if
+ *            fatal_signal_pending(); kernel/signal.c, prepare_signal()
  */
 #pragma once
 
@@ -13,10 +24,16 @@
 enum prober_of { PROBER_ALLOCS, PROBER_INUSE, PROBERS };
 #define PROBER_FDS 10 /* HOST_MAX_FDS has room for them */
 
-struct prober {
-	pid_t pid;  /* 0: none */
-	int socket; /* to the child */
-	int client; /* the client for which they watch */
+#define PROBERS_ENDING 16
+#define PROBER_END_S   10 /* for removing all probes */
+
+struct probers {
+	struct prober {
+		pid_t pid;  /* 0: none */
+		int socket; /* to the child */
+		int client; /* the client for which they watch */
+	} all[PROBERS];
+	pid_t ending[PROBERS_ENDING]; /* still remove their probes; 0: none */
 };
 
 /*
@@ -38,15 +55,18 @@ prober_load(enum prober_of of, int fds[static PROBER_FDS], size_t *nfds);
  *   Units    percent of a CPU that the probes may cost each process
  *   Owns     takes fds[], also on failure; those that it returns are the
  *            caller's
- *   Errors   -errno
+ *   Errors   -EAGAIN many earlier ones still remove their probes; -errno
  */
 MUST_CHECK int
-prober_start(struct prober all[static PROBERS], enum prober_of of, int client,
-             int64_t percent, int fds[static PROBER_FDS], size_t *nfds);
+prober_start(struct probers *ps, enum prober_of of, int client, int64_t percent,
+             int fds[static PROBER_FDS], size_t *nfds);
 /* Passes a HOST_PROBE question and its file on to the child. Errors: -ECHILD
  * there is no child; -EINVAL; -EAGAIN it has not read the last ones yet */
-MUST_CHECK int prober_watch(const struct prober all[static PROBERS],
-                            const struct host_ask *ask, int file);
+MUST_CHECK int
+prober_watch(const struct probers *ps, const struct host_ask *ask, int file);
 /* Ends the children of a client that is gone. */
-void prober_leave(struct prober all[static PROBERS], int client);
-void prober_child_ended(struct prober all[static PROBERS], pid_t pid);
+void prober_leave(struct probers *ps, int client);
+void prober_child_ended(struct probers *ps, pid_t pid);
+/* Ends all children, and waits until their probes are removed, but no longer
+ * than PROBER_END_S: a service manager may kill what is left. */
+void prober_done(struct probers *ps);

@@ -1,0 +1,358 @@
+/*
+ * Breakpoints in a target when processes of the worker are killed while they
+ * insert or remove them. The target is a child of this program.
+ *
+ * To insert or remove a probe, the kernel waits for calls of fork(2). Here one
+ * takes as long as the test wants: the kernel reports it to a userfaultfd, and
+ * waits until the report is read.
+ *   Source   Linux 6.1, kernel/fork.c, dup_mmap(); kernel/events/uprobes.c,
+ *            register_for_each_vma(), dup_mmap_sem
+ */
+#include "base/file.h"
+#include "lib/test.h"
+#include "worker/opener/opener_prober.h"
+
+#include "capture/allocs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CLIENT 7 /* a descriptor, which names the client */
+
+__asm__(".text\n"
+        ".balign 64\n"
+        ".globl test_takes\ntest_takes:\n"
+        "nop\nnop\nret\n"
+        ".balign 64\n"
+        ".globl test_gives\ntest_gives:\n"
+        "nop\nnop\nret\n");
+extern const uint8_t test_takes[], test_gives[];
+
+/* --- a slow fork ---------------------------------------------------------- */
+
+struct slow {
+	pid_t pid; /* that forks */
+	int go;    /* closed: it goes on */
+};
+
+struct reader {
+	int go, uffd;
+};
+
+static void *
+read_report(void *arg)
+{
+	const struct reader *r = arg;
+	struct uffd_msg m;
+	char c;
+
+	(void)!read(r->go, &c, 1);
+	(void)!read(r->uffd, &m, sizeof(m));
+	return NULL;
+}
+
+static _Noreturn void
+fork_slowly(int go, int ready)
+{
+	struct uffdio_api api = {.api = UFFD_API,
+	                         .features = UFFD_FEATURE_EVENT_FORK};
+	struct uffdio_register at = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	struct reader r = {go, (int)syscall(SYS_userfaultfd, O_CLOEXEC)};
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread;
+
+	at.range = (struct uffdio_range){(uintptr_t)page, 4096};
+	if (ioctl(r.uffd, UFFDIO_API, &api) ||
+	    ioctl(r.uffd, UFFDIO_REGISTER, &at) ||
+	    pthread_create(&thread, NULL, read_report, &r))
+		_exit(1);
+	(void)!write(ready, "", 1);
+	close(ready);
+	(void)syscall(SYS_fork);
+	_exit(0);
+}
+
+/* True if the system call that a process waits in has this number. */
+static bool
+waits_in(pid_t pid, long call, const char *argument)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(256);
+	char path[64], want[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+	snprintf(want, sizeof(want), "%ld %s", call, argument);
+	return !file_read(AT_FDCWD, path, &text) &&
+	       !strncmp(buf_str(&text), want, strlen(want));
+}
+
+static void
+begin_fork(struct slow *s)
+{
+	int go[2], ready[2];
+	char c;
+
+	ck_assert_int_eq(pipe(go) | pipe(ready), 0);
+	s->pid = fork();
+	if (!s->pid) {
+		close(go[1]);
+		close(ready[0]);
+		fork_slowly(go[0], ready[1]);
+	}
+	close(go[0]);
+	close(ready[1]);
+	s->go = go[1];
+	ck_assert_int_eq(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	while (!waits_in(s->pid, SYS_fork, ""))
+		sched_yield();
+}
+
+static void
+end_fork(struct slow *s)
+{
+	close_ptr(&s->go);
+	ck_assert_int_eq(waitpid(s->pid, NULL, 0), s->pid);
+}
+
+/* --- an opener, its prober and its target --------------------------------- */
+
+struct rig {
+	enum prober_of of;
+	pid_t opener, target, prober;
+	int to; /* bytes that have the opener ask */
+	int exited;
+};
+
+static uint64_t
+offset_of(const uint8_t *code)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(1 << 20);
+	uint64_t start, end, offset;
+	char *line, *rest;
+
+	ck_assert_int_eq(file_read(AT_FDCWD, "/proc/self/maps", &text), 0);
+	rest = text.p;
+	while ((line = strsep(&rest, "\n")))
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &start,
+		           &end, &offset) == 3 &&
+		    (uintptr_t)code >= start && (uintptr_t)code < end)
+			return (uintptr_t)code - start + offset;
+	ck_abort_msg("no code");
+}
+
+/* Asks to watch the target, or to stop. */
+static void
+ask(const struct rig *r, const struct probers *ps, bool watch)
+{
+	CLEANUP_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct allocs_place places[] = {
+		{.offset = offset_of(test_takes)},
+		{.offset = offset_of(test_gives), .releases = 1}};
+	struct host_ask m = {.op = HOST_PROBE,
+	                     .pid = r->target,
+	                     .size = r->of == PROBER_INUSE ? 2 : 0,
+	                     .count = watch ? ARRAY_LEN(places) : 0};
+
+	memcpy(m.list, places, sizeof(places));
+	if (prober_watch(ps, &m, watch ? file : -1))
+		_exit(1);
+}
+
+static _Noreturn void
+be_opener(const struct rig *r, int from, int say)
+{
+	static struct probers ps;
+	int fds[PROBER_FDS];
+	size_t nfds;
+	pid_t pid = 0;
+	char c;
+
+	if (!prober_load(r->of, fds, &nfds) &&
+	    !prober_start(&ps, r->of, CLIENT, 10, fds, &nfds))
+		pid = ps.all[r->of].pid;
+	(void)!write(say, &pid, sizeof(pid));
+	while (pid && read(from, &c, 1) == 1 && c != 'e')
+		ask(r, &ps, c == 'w');
+	prober_done(&ps);
+	_exit(0);
+}
+
+static bool
+rig_init(struct rig *r, enum prober_of of)
+{
+	int to[2], said[2];
+
+	*r = (struct rig){.of = of};
+	ck_assert_int_eq(pipe(to) | pipe(said), 0);
+	r->target = fork();
+	while (!r->target)
+		pause();
+	r->opener = fork();
+	if (!r->opener) {
+		close(to[1]);
+		be_opener(r, to[0], said[1]);
+	}
+	close(to[0]);
+	close(said[1]);
+	r->to = to[1];
+	if (read(said[0], &r->prober, sizeof(r->prober)) != sizeof(r->prober))
+		r->prober = 0;
+	close(said[0]);
+	r->exited = r->prober ? (int)syscall(SYS_pidfd_open, r->prober, 0) : -1;
+	return r->prober;
+}
+
+static void
+rig_done(struct rig *r)
+{
+	close_ptr(&r->to);
+	close_ptr(&r->exited);
+	kill(r->opener, SIGKILL);
+	kill(r->target, SIGKILL);
+	waitpid(r->opener, NULL, 0);
+	waitpid(r->target, NULL, 0);
+}
+#define CLEANUP_RIG CLEANUP(rig_done)
+
+static void
+tell(const struct rig *r, char what)
+{
+	ck_assert_int_eq(write(r->to, &what, 1), 1);
+}
+
+static unsigned
+breakpoints(const struct rig *r)
+{
+	const uint8_t *all[] = {test_takes, test_gives};
+	CLEANUP_FD int fd = -1;
+	char path[64];
+	unsigned n = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)r->target);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		uint8_t now;
+
+		ck_assert_int_eq(pread(fd, &now, 1, (off_t)(uintptr_t)all[i]),
+		                 1);
+		n += now != *all[i];
+	}
+	return n;
+}
+
+static void
+await_breakpoints(const struct rig *r)
+{
+	while (breakpoints(r) < 2)
+		sched_yield();
+}
+
+static void
+await_prober(const struct rig *r)
+{
+	struct pollfd p = {r->exited, POLLIN, 0};
+
+	ck_assert_int_eq(poll(&p, 1, -1), 1);
+}
+
+/* Returns while the prober is about to insert probes, or to remove them. */
+static void
+begin(struct rig *r, struct slow *s, bool removes)
+{
+	if (removes) {
+		tell(r, 'w');
+		await_breakpoints(r);
+	}
+	begin_fork(s);
+	tell(r, removes ? 's' : 'w');
+	while (!waits_in(r->prober, removes ? SYS_close : SYS_bpf,
+	                 removes ? "" : "0x1c")) /* BPF_LINK_CREATE */
+		sched_yield();
+}
+
+static const struct {
+	enum prober_of of;
+	bool removes;
+} cases[] = {
+	{PROBER_ALLOCS, false},
+	{PROBER_ALLOCS, true},
+	{PROBER_INUSE, false},
+	{PROBER_INUSE, true},
+};
+
+static void
+kill_opener(struct rig *r)
+{
+	kill(r->opener, SIGKILL);
+	ck_assert_int_eq(waitid(P_PID, (id_t)r->opener, &(siginfo_t){0},
+	                        WEXITED | WNOWAIT),
+	                 0);
+}
+
+/* --- claims --------------------------------------------------------------- */
+
+TEST_EACH(no_breakpoint_is_left_when_the_opener_is_killed, cases)
+{
+	CLEANUP_RIG struct rig r;
+	struct slow s;
+
+	if (!rig_init(&r, cases[_i].of))
+		SKIP("this kernel or user has no such probes");
+	begin(&r, &s, cases[_i].removes);
+	kill_opener(&r);
+	end_fork(&s);
+	await_prober(&r);
+	ck_assert_uint_eq(breakpoints(&r), 0);
+}
+END
+
+static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGABRT, SIGQUIT};
+
+TEST_EACH(no_breakpoint_is_left_by_a_signal_to_all, signals)
+{
+	CLEANUP_RIG struct rig r;
+	struct slow s;
+
+	if (!rig_init(&r, PROBER_INUSE))
+		SKIP("this kernel or user has no such probes");
+	begin(&r, &s, true);
+	kill(r.prober, signals[_i]);
+	kill_opener(&r);
+	end_fork(&s);
+	await_prober(&r);
+	ck_assert_uint_eq(breakpoints(&r), 0);
+}
+END
+
+/* systemd kills what is left of the worker once the opener has ended. */
+TEST_EACH(an_opener_ends_after_its_probes, cases)
+{
+	CLEANUP_RIG struct rig r;
+
+	if (!rig_init(&r, cases[_i].of))
+		SKIP("this kernel or user has no such probes");
+	tell(&r, 'w');
+	await_breakpoints(&r);
+	tell(&r, 'e');
+	ck_assert_int_eq(waitid(P_PID, (id_t)r.opener, &(siginfo_t){0},
+	                        WEXITED | WNOWAIT),
+	                 0);
+	kill(r.prober, SIGKILL);
+	ck_assert_uint_eq(breakpoints(&r), 0);
+	await_prober(&r);
+}
+END
+
+SUITE("prober");

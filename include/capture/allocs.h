@@ -97,3 +97,14 @@ void allocs_close(struct allocs *a);
  *   Units    budget: cost per process, in thousandths of its CPU time
  */
 void allocs_run(const struct allocs *a, int socket, int hold, unsigned budget);
+/*
+ * Removes breakpoints that a killed process left at a place of a file, in all
+ * processes that map the file: inserts a probe that none of them hits, and
+ * removes it. The kernel then restores the instruction wherever no other probe
+ * needs the breakpoint, and decrements the counter.
+ *
+ *   Source   Linux 6.18, kernel/events/uprobes.c, register_for_each_vma()
+ *   Errors   -errno of bpf(2)
+ */
+MUST_CHECK int allocs_repair(const struct allocs *a, int file, uint64_t offset,
+                             uint64_t counter);

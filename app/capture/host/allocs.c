@@ -1,5 +1,6 @@
 #include "capture/allocs.h"
 
+#include "allocs_cookie.h"
 #include "allocs_missed.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
+#include <unistd.h>
 
 DEFINE_CLEANUP(struct allocs_bpf *, allocs_bpf__destroy)
 
@@ -630,4 +632,23 @@ allocs_run(const struct allocs *a, int socket, int hold, unsigned budget)
 	               PROT_READ | PROT_WRITE, MAP_SHARED, a->slots_fd, 0);
 	if (p.slots != MAP_FAILED && !probe_watch_init(&p.watch, a->prog_fd))
 		probe_watch_run(&p.watch, &by, socket, hold);
+}
+
+int
+allocs_repair(const struct allocs *a, int file, uint64_t offset,
+              uint64_t counter)
+{
+	const uint64_t cookie = ALLOCS_NOBODY;
+	CLEANUP_FD int fd = probe_link(&(struct probe_link){
+		.type = PROBE_CALLS,
+		.prog_fd = a->prog_fd,
+		.file = file,
+		.pid = getpid(),
+		.n = 1,
+		.offsets = &offset,
+		.cookies = &cookie,
+		.counters = &counter,
+	});
+
+	return fd < 0 ? fd : 0;
 }

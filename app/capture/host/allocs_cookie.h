@@ -27,6 +27,8 @@
 #define ALLOCS_TO(number)     (UINT64_C(1) << 36 | (uint64_t)(number) << 32)
 #define ALLOCS_HAS_TO(cookie) ((cookie) >> 36 & 1)
 #define ALLOCS_TO_OF(cookie)  ((uint32_t)((cookie) >> 32 & 15))
+/* Calls of the worker itself are counted in the last slot. */
+#define ALLOCS_NOBODY ALLOCS_COOKIE(EMIT_SLOTS - 1, 7, 0, 0)
 
 /* A static probe: the number of its arguments among those of its process. */
 #define ALLOCS_STATIC(slot, n) ((uint64_t)(slot) << 16 | (uint64_t)(n))

@@ -11,15 +11,12 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* The calls of probe_link_cost() are counted in the last slot. */
-#define NOBODY ALLOCS_COOKIE(EMIT_SLOTS - 1, 7, 0, 0)
-
 int
 probe_watch_init(struct probe_watch *w, int prog_fd)
 {
 	int ncpus = libbpf_num_possible_cpus();
 
-	w->call = probe_link_cost(prog_fd, NOBODY);
+	w->call = probe_link_cost(prog_fd, ALLOCS_NOBODY);
 	w->ncpus = ncpus > 0 ? (unsigned)ncpus : 1;
 	w->percpu = calloc(w->ncpus, sizeof(*w->percpu));
 	return w->percpu ? 0 : -ENOMEM;

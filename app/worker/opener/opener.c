@@ -201,7 +201,7 @@ reap(struct opener *o)
 		} else {
 			java_child_ended(&o->java, pid);
 			readers_child_ended(&o->readers, pid);
-			prober_child_ended(&o->probers, pid);
+			prober_child_ended(&o->probers, pid, status);
 		}
 	}
 }
@@ -446,8 +446,11 @@ prepare(struct opener *o)
 	if (rc)
 		log_warn("no user %s: using nobody", o->conf->worker_user);
 	privilege_raise_limits();
-	rates_open(&o->rates, o->conf); /* while its folder is still
-	                                   writable */
+	/* While their folder is still writable. */
+	rates_open(&o->rates, o->conf);
+	rc = probers_open(&o->probers, o->conf->worker_state_dir);
+	if (rc)
+		return rc;
 	rc = is_contained() ? open_host_root(o) : 0;
 	if (rc)
 		log_warn("no process outside the container can be read, so "
@@ -461,6 +464,8 @@ prepare(struct opener *o)
 		rc = start_scheduler(o);
 	if (!rc) /* children inherit the filter */
 		rc = sandbox_enter_opener();
+	if (!rc)
+		probers_repair(&o->probers);
 	return rc ? rc : start_analyser(o);
 }
 

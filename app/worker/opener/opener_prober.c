@@ -189,7 +189,7 @@ prober_start(struct probers *ps, enum prober_of of, int client, int64_t percent,
 }
 
 int
-prober_watch(const struct probers *ps, const struct host_ask *ask, int file)
+prober_watch(struct probers *ps, const struct host_ask *ask, int file)
 {
 	const struct prober *p =
 		&ps->all[ask->size & 2 ? PROBER_INUSE : PROBER_ALLOCS];
@@ -197,14 +197,18 @@ prober_watch(const struct probers *ps, const struct host_ask *ask, int file)
 	                      .n = ask->count,
 	                      .late = ask->size & 1,
 	                      .group = (ask->size >> 2) % ALLOCS_GROUPS};
+	int rc = 0;
 
 	if (!p->pid)
 		return -ECHILD;
 	if (m.n > ALLOCS_MAX_PLACES || (m.n && file < 0))
 		return -EINVAL;
 	memcpy(m.places, ask->list, m.n * sizeof(*m.places));
-	return msg_try_send(p->socket, &m, allocs_of_bytes(m.n), &file,
-	                    m.n > 0);
+	if (m.n)
+		rc = marks_add(ps->marks, file, m.n, m.places);
+	return rc
+	               ?: msg_try_send(p->socket, &m, allocs_of_bytes(m.n),
+	                               &file, m.n > 0);
 }
 
 void
@@ -215,19 +219,111 @@ prober_leave(struct probers *ps, int client)
 			end(ps, &ps->all[i]);
 }
 
-void
-prober_child_ended(struct probers *ps, pid_t pid)
+/* --- repairs -------------------------------------------------------------- */
+
+static void
+be_repairer(const struct marks *m)
 {
+	struct programs with = {.of = PROBER_ALLOCS};
+	sigset_t all;
+	size_t n;
+	int rc;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	rc = privilege_close_but(NULL, 0)
+	             ?: prober_load(PROBER_ALLOCS, with.fds, &n)
+	             ?: marks_repair(m, &with.allocs);
+	if (rc)
+		log_warn("breakpoints may be left in programs whose "
+		         "allocations were watched: %s",
+		         strerror(-rc));
+	_exit(rc ? 1 : 0);
+}
+
+void
+probers_repair(struct probers *ps)
+{
+	size_t row = unused_row(ps);
+	pid_t pid;
+
+	if (!ps->killed || ps->repairer || row == PROBERS_ENDING)
+		return;
+	pid = fork();
+	if (pid == 0)
+		be_repairer(ps->marks);
+	if (pid < 0)
+		return;
+	log_info("removing breakpoints that a killed process may have left");
+	ps->repairs = ps->killed;
+	ps->repairer = ps->ending[row] = pid;
+}
+
+int
+probers_open(struct probers *ps, const char *state_dir)
+{
+	*ps = (struct probers){.marks = marks_open(state_dir)};
+	if (!ps->marks)
+		return -ENOMEM;
+	ps->killed = marks_any(ps->marks);
+	return 0;
+}
+
+static bool
+has_any(const struct probers *ps)
+{
+	for (int i = 0; i < PROBERS; i++)
+		if (ps->all[i].pid)
+			return true;
+	for (int i = 0; i < PROBERS_ENDING; i++)
+		if (ps->ending[i])
+			return true;
+	return false;
+}
+
+/* Forgets a child; false if it is none of these. */
+static bool
+forget(struct probers *ps, pid_t pid)
+{
+	bool found = false;
+
 	for (int i = 0; i < PROBERS; i++) {
 		if (ps->all[i].pid != pid)
 			continue;
 		log_debug("allocations are not watched any more");
 		close_ptr(&ps->all[i].socket);
 		ps->all[i] = (struct prober){.socket = -1};
+		found = true;
 	}
-	for (int i = 0; i < PROBERS_ENDING; i++)
-		if (ps->ending[i] == pid)
-			ps->ending[i] = 0;
+	for (int i = 0; i < PROBERS_ENDING; i++) {
+		if (ps->ending[i] != pid)
+			continue;
+		ps->ending[i] = 0;
+		found = true;
+	}
+	return found;
+}
+
+/* A repair that fails is tried again when a child is killed, and by the next
+ * worker. */
+void
+prober_child_ended(struct probers *ps, pid_t pid, int status)
+{
+	bool ordinary = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+
+	if (!forget(ps, pid))
+		return;
+	if (pid == ps->repairer) {
+		ps->repairer = 0;
+		ps->killed -= ordinary ? ps->repairs : 0;
+		if (ordinary)
+			probers_repair(ps);
+	} else if (!ordinary) {
+		ps->killed++;
+		probers_repair(ps);
+	}
+	if (!ps->killed && !has_any(ps))
+		marks_clear(ps->marks);
 }
 
 /* Returns how many have not ended yet. */
@@ -238,9 +334,10 @@ reap(struct probers *ps)
 
 	for (int i = 0; i < PROBERS_ENDING; i++) {
 		pid_t pid = ps->ending[i];
+		int status = 0;
 
-		if (pid && waitpid(pid, NULL, WNOHANG))
-			prober_child_ended(ps, pid);
+		if (pid && waitpid(pid, &status, WNOHANG))
+			prober_child_ended(ps, pid, status);
 		n += ps->ending[i] != 0;
 	}
 	return n;

@@ -10,6 +10,9 @@
  * the program runs, and each call that hits it costs a trap. So the children
  * block all signals, and end when the opener closes its socket, or dies. A
  * process that exits removes its probes like any other, whatever signal comes.
+ * If such a child is killed nevertheless, by SIGKILL to all of the worker or by
+ * the kernel for lack of memory, another child repairs what it left. If all are
+ * killed at once, the next worker does.
  *   Source   Linux 6.18, kernel/events/uprobes.c, uprobe_unregister_nosync()
  *            ("failed to unregister, leaking uprobe") and
  *            uprobe_write_opcode(); mm/gup.c, __get_user_pages(): -EINTR if
@@ -18,6 +21,7 @@
 #pragma once
 
 #include "capture/host.h"
+#include "opener_marks.h"
 
 #include <sys/types.h>
 
@@ -33,8 +37,18 @@ struct probers {
 		int socket; /* to the child */
 		int client; /* the client for which they watch */
 	} all[PROBERS];
-	pid_t ending[PROBERS_ENDING]; /* still remove their probes; 0: none */
+	/* Children that still remove their probes, or repair; 0: none. */
+	pid_t ending[PROBERS_ENDING];
+	struct marks *marks;
+	pid_t repairer;
+	unsigned killed;  /* since breakpoints were last repaired; */
+	unsigned repairs; /* those that the repairer knows of */
 };
+
+/* Opens the journal of probes. Errors: -ENOMEM */
+MUST_CHECK int probers_open(struct probers *ps, const char *state_dir);
+/* Has a child remove what the last worker has left, if anything. */
+void probers_repair(struct probers *ps);
 
 /*
  * Has the kernel load the programs, which takes a while.
@@ -63,10 +77,10 @@ prober_start(struct probers *ps, enum prober_of of, int client, int64_t percent,
 /* Passes a HOST_PROBE question and its file on to the child. Errors: -ECHILD
  * there is no child; -EINVAL; -EAGAIN it has not read the last ones yet */
 MUST_CHECK int
-prober_watch(const struct probers *ps, const struct host_ask *ask, int file);
+prober_watch(struct probers *ps, const struct host_ask *ask, int file);
 /* Ends the children of a client that is gone. */
 void prober_leave(struct probers *ps, int client);
-void prober_child_ended(struct probers *ps, pid_t pid);
+void prober_child_ended(struct probers *ps, pid_t pid, int status);
 /* Ends all children, and waits until their probes are removed, but no longer
  * than PROBER_END_S: a service manager may kill what is left. */
 void prober_done(struct probers *ps);

@@ -10,8 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -208,60 +206,15 @@ replay(struct rates *r)
 		log_warn("the journal of rates can't be emptied");
 }
 
-/*
- * True if only this user, usually root, can have written to fd. The mode's bits
- * for the group also bound the entries of an access control list. A file with
- * two names may have been linked here by another user, and is refused.
- */
-static bool
-is_ours_alone(int fd, mode_t type)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && (st.st_mode & S_IFMT) == type &&
-	       st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
-	       (type == S_IFDIR || st.st_nlink == 1);
-}
-
-/*
- *   Errors   -EACCES others may have written there; -EWOULDBLOCK another worker
- *            has it, and restores its rates; -errno
- */
-static int
-open_journal(const char *state_dir, int *out)
-{
-	CLEANUP_FD int dir = open(state_dir, O_RDONLY | O_DIRECTORY |
-	                                             O_NOFOLLOW | O_CLOEXEC);
-	CLEANUP_FD int fd = -1;
-
-	if (dir < 0)
-		return -errno;
-	if (!is_ours_alone(dir, S_IFDIR))
-		return -EACCES;
-	fd = openat(dir, RATES_JOURNAL,
-	            O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-	            0600);
-	if (fd < 0)
-		return -errno;
-	if (!is_ours_alone(fd, S_IFREG))
-		return -EACCES;
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		return -errno;
-	*out = TAKE_FD(fd);
-	return 0;
-}
-
 void
 rates_open(struct rates *r, const struct conf *conf)
 {
-	CLEANUP_BUF struct buf boot = BUF_INIT(128);
 	int rc;
 
 	*r = (struct rates){.journal = -1};
-	if (file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &boot))
+	if (journal_boot_id(r->boot_id))
 		return;
-	snprintf(r->boot_id, sizeof(r->boot_id), "%.36s", buf_str(&boot));
-	rc = open_journal(conf->worker_state_dir, &r->journal);
+	rc = journal_open(conf->worker_state_dir, RATES_JOURNAL, &r->journal);
 	if (rc == -EACCES || rc == -ELOOP || rc == -ENOTDIR)
 		log_warn("%s: only a directory and a " RATES_JOURNAL
 		         " that are of the worker's user, and that nobody "

@@ -7,12 +7,8 @@
  * a variable of the program. The 0 is restored when the client that set the
  * rate is gone, for whatever reason, or, for continuous profiling, when the
  * grant ends. If the opener is killed, the program keeps counting until the
- * next opener restores the 0, with the help of a journal. Without a journal
- * nothing is written.
- *
- * The next opener acts on the journal with all its capabilities, so the journal
- * is in a directory to which no other user may write (state_dir of [worker]).
- * The store's directory won't do: the API's user may write there.
+ * next opener restores the 0, with the help of a journal (opener_journal.h).
+ * Without a journal nothing is written.
  */
 #pragma once
 
@@ -20,11 +16,11 @@
 #include "base/id.h"
 #include "capture/host.h"
 #include "opener_grants.h"
+#include "opener_journal.h"
 
 #define RATES_MAX      512
 #define RATES_JOURNAL  "go-rates"
 #define RATES_MAX_RATE (UINT64_C(1) << 32)
-#define RATES_BOOT_ID  40
 
 /* A rate that was written; also a row of the journal. */
 struct rate {
@@ -32,12 +28,12 @@ struct rate {
 	uint64_t address, value;
 	int32_t pid;   /* 0: unused */
 	int32_t owner; /* descriptor of the client that asked; -1: gone */
-	char boot_id[RATES_BOOT_ID];
+	char boot_id[BOOT_ID];
 };
 
 struct rates {
 	int journal; /* -1: nothing may be written */
-	char boot_id[RATES_BOOT_ID];
+	char boot_id[BOOT_ID];
 	struct rate rows[RATES_MAX];
 	uint32_t kept[RATES_MAX]; /* the grant that also keeps it; 0: none */
 	int64_t lapsed_ns;        /* when grants were last checked */

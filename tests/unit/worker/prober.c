@@ -131,7 +131,8 @@ end_fork(struct slow *s)
 struct rig {
 	enum prober_of of;
 	pid_t opener, target, prober;
-	int to; /* bytes that have the opener ask */
+	int to; /* orders to the opener */
+	char dir[64];
 	int exited;
 };
 
@@ -154,7 +155,7 @@ offset_of(const uint8_t *code)
 
 /* Asks to watch the target, or to stop. */
 static void
-ask(const struct rig *r, const struct probers *ps, bool watch)
+ask(const struct rig *r, struct probers *ps, bool watch)
 {
 	CLEANUP_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct allocs_place places[] = {
@@ -170,6 +171,17 @@ ask(const struct rig *r, const struct probers *ps, bool watch)
 		_exit(1);
 }
 
+static void
+reap(struct probers *ps)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, 0)) > 0)
+		prober_child_ended(ps, pid, status);
+}
+
+/* Follows orders: to watch, to stop that, to wait for children, to end. */
 static _Noreturn void
 be_opener(const struct rig *r, int from, int say)
 {
@@ -179,26 +191,28 @@ be_opener(const struct rig *r, int from, int say)
 	pid_t pid = 0;
 	char c;
 
+	if (probers_open(&ps, r->dir))
+		_exit(1);
+	probers_repair(&ps);
 	if (!prober_load(r->of, fds, &nfds) &&
 	    !prober_start(&ps, r->of, CLIENT, 10, fds, &nfds))
 		pid = ps.all[r->of].pid;
 	(void)!write(say, &pid, sizeof(pid));
 	while (pid && read(from, &c, 1) == 1 && c != 'e')
-		ask(r, &ps, c == 'w');
+		if (c == 'r')
+			reap(&ps);
+		else
+			ask(r, &ps, c == 'w');
 	prober_done(&ps);
 	_exit(0);
 }
 
 static bool
-rig_init(struct rig *r, enum prober_of of)
+start_opener(struct rig *r)
 {
 	int to[2], said[2];
 
-	*r = (struct rig){.of = of};
 	ck_assert_int_eq(pipe(to) | pipe(said), 0);
-	r->target = fork();
-	while (!r->target)
-		pause();
 	r->opener = fork();
 	if (!r->opener) {
 		close(to[1]);
@@ -214,9 +228,25 @@ rig_init(struct rig *r, enum prober_of of)
 	return r->prober;
 }
 
+static bool
+rig_init(struct rig *r, enum prober_of of)
+{
+	*r = (struct rig){.of = of, .dir = "/tmp/stoker-test.XXXXXX"};
+	ck_assert_ptr_nonnull(mkdtemp(r->dir));
+	r->target = fork();
+	while (!r->target)
+		pause();
+	return start_opener(r);
+}
+
 static void
 rig_done(struct rig *r)
 {
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/" MARKS_JOURNAL, r->dir);
+	unlink(path);
+	rmdir(r->dir);
 	close_ptr(&r->to);
 	close_ptr(&r->exited);
 	kill(r->opener, SIGKILL);
@@ -352,6 +382,59 @@ TEST_EACH(an_opener_ends_after_its_probes, cases)
 	kill(r.prober, SIGKILL);
 	ck_assert_uint_eq(breakpoints(&r), 0);
 	await_prober(&r);
+}
+END
+
+/* Kills the prober while it removes probes, which leaves a breakpoint. */
+static void
+leave_breakpoint(struct rig *r, bool with_opener)
+{
+	struct slow s;
+
+	begin(r, &s, true);
+	if (with_opener)
+		kill_opener(r);
+	kill(r->prober, SIGKILL);
+	end_fork(&s);
+	await_prober(r);
+}
+
+static const enum prober_of kinds[] = {PROBER_ALLOCS, PROBER_INUSE};
+
+TEST_EACH(what_a_killed_prober_leaves_is_removed, kinds)
+{
+	CLEANUP_RIG struct rig r;
+
+	if (!rig_init(&r, kinds[_i]))
+		SKIP("this kernel or user has no such probes");
+	leave_breakpoint(&r, false);
+	ck_assert_uint_eq(breakpoints(&r), 1);
+	tell(&r, 'r');
+	tell(&r, 'e');
+	ck_assert_int_eq(waitid(P_PID, (id_t)r.opener, &(siginfo_t){0},
+	                        WEXITED | WNOWAIT),
+	                 0);
+	ck_assert_uint_eq(breakpoints(&r), 0);
+}
+END
+
+TEST_EACH(what_a_killed_worker_leaves_is_removed_by_the_next, kinds)
+{
+	CLEANUP_RIG struct rig r;
+
+	if (!rig_init(&r, kinds[_i]))
+		SKIP("this kernel or user has no such probes");
+	leave_breakpoint(&r, true);
+	ck_assert_uint_eq(breakpoints(&r), 1);
+	close_ptr(&r.to);
+	close_ptr(&r.exited);
+	ck_assert_int_eq(waitpid(r.opener, NULL, 0), r.opener);
+	ck_assert(start_opener(&r));
+	tell(&r, 'e');
+	ck_assert_int_eq(waitid(P_PID, (id_t)r.opener, &(siginfo_t){0},
+	                        WEXITED | WNOWAIT),
+	                 0);
+	ck_assert_uint_eq(breakpoints(&r), 0);
 }
 END
 

@@ -1,0 +1,42 @@
+/*
+ * Marks: the files and offsets at which probers have inserted probes since the
+ * last time that surely none was left.
+ *
+ * They are in a journal in shared memory (opener_journal.h), so they outlive
+ * the worker. If there is no journal, as when another worker has it, they are
+ * in memory of this worker's processes.
+ */
+#pragma once
+
+#include "capture/allocs.h"
+#include "opener_journal.h"
+
+#define MARKS_MAX     256 /* files; more replace the oldest */
+#define MARKS_JOURNAL "probes"
+
+struct mark {
+	uint64_t device, inode; /* 0: unused */
+	uint32_t n, reserved;
+	struct mark_place {
+		uint64_t offset, counter; /* as in struct allocs_place */
+	} places[ALLOCS_MAX_PLACES];
+};
+
+struct marks {
+	char boot_id[BOOT_ID];
+	uint64_t next; /* row */
+	struct mark all[MARKS_MAX];
+};
+
+/* Opens the journal; empties it if it is of another boot. Returns NULL without
+ * memory. */
+struct marks *marks_open(const char *state_dir);
+bool marks_any(const struct marks *m);
+/* Errors: -errno the file can't be examined */
+MUST_CHECK int marks_add(struct marks *m, int file, uint32_t n,
+                         const struct allocs_place *places);
+void marks_clear(struct marks *m);
+/* Removes breakpoints that were left at the marks: looks at the mapped files of
+ * all processes.
+ *   Errors   -errno of the first place that can't be repaired */
+MUST_CHECK int marks_repair(const struct marks *m, const struct allocs *with);

@@ -202,6 +202,42 @@ check a_lock_of_openmp_is_a_lock leads openmp '[lock own_lock]' take_lock
 check a_critical_section_of_openmp_is_a_lock leads openmp '[lock ' take_section
 no_barrier() { ! grep -F ';meet;' "$tmp/openmp.folded"; }
 check a_barrier_of_openmp_is_no_lock no_barrier
+# Threads that Rust parks, as receivers of its channels are: their word is -1,
+# too.
+cat >"$tmp/parked.c" <<'C'
+#include <linux/futex.h>
+#include <omp.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static unsigned word = -1;
+__attribute__((noinline)) static void park(void)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec++;
+	syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, -1, &until, 0, -1);
+}
+int main(void)
+{
+#pragma omp parallel num_threads(3)
+	for (;;) {
+		if (!omp_get_thread_num())
+			park();
+		else
+#pragma omp critical
+			usleep(1000);
+	}
+}
+C
+gcc -O1 -g -fopenmp "$tmp/parked.c" -o "$tmp/parked"
+"$tmp/parked" &
+pid=$!
+wait_for 10 has_threads
+check waits_beside_a_parked_thread_are_captured once parked $pid --type mutex --seconds 3
+kill -KILL $pid
+no_park() { grep -qF '[lock ' "$tmp/parked.folded" && ! grep -F ';park;' "$tmp/parked.folded"; }
+check a_parked_thread_waits_for_no_lock no_park
 
 # --- as a service, with what becomes of its children ---------------------------
 e2e_start waiting

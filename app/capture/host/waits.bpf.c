@@ -24,7 +24,8 @@ const char terms[] SEC("license") = "Dual MIT/GPL";
 #define FUTEX_WAIT2 455 /* on all machines */
 #define FUTEX_TID   0x3fffffffu
 /* Lock words for "locked, and others wait": of glibc and Rust, of musl, and of
- * libgomp. */
+ * libgomp. The last is also that of a parked thread of Rust, which waits by
+ * FUTEX_WAIT_BITSET. */
 #define LOCKED_WAITED 2
 #define MUSL_WAITED   0x80000010u
 #define GOMP_WAITED   0xffffffffu
@@ -254,7 +255,8 @@ is_futex_wait(const struct call *call)
 
 /* True for a wait for a lock: a lock's word has a known value while threads
  * wait, and priority-inheritance locks have separate operations. Source:
- * futex(2); musl 1.2.3, pthread_mutex_timedlock.c; GCC 12, libgomp, mutex.c. */
+ * futex(2); musl 1.2.3, pthread_mutex_timedlock.c; GCC 12, libgomp, mutex.c;
+ * Rust 1.62 to 1.95, std/src/sys, futex.rs and thread_parking. */
 static bool
 is_lock(const struct call *call)
 {
@@ -264,7 +266,7 @@ is_lock(const struct call *call)
 		return false;
 	if (op == 0 || op == 9) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
 		return value == LOCKED_WAITED || value == MUSL_WAITED ||
-		       value == GOMP_WAITED;
+		       (value == GOMP_WAITED && op == 0);
 	return op == 6 || op == 13; /* FUTEX_LOCK_PI, FUTEX_LOCK_PI2 */
 }
 

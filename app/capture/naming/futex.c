@@ -154,12 +154,13 @@ futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n)
 	return wait;
 }
 
-/* True for the function that makes any system call, and for one without a name:
- * whose wait it is shows the next. */
+/* True for functions that make any system call or any futex(2), and for one
+ * without a name: whose wait it is shows the next. */
 static bool
 is_between(const struct profile *p, uint32_t location)
 {
-	return is_in(p, location, "+0x") || is_in(p, location, "syscall");
+	return is_in(p, location, "+0x") || is_in(p, location, "syscall") ||
+	       is_in(p, location, "futex_wait");
 }
 
 const char *

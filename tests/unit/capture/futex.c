@@ -106,6 +106,9 @@ TEST(a_word_of_a_lock_is_none_in_these_functions)
 		{"1 |libc.so+0x1 libc.so+0x2 sem_timedwait sem_wait f",
 	         "semaphore"},
 		{"1 |libc.so+0x1", NULL},
+		{"1 |syscall std::sys::unix::futex::futex_wait "
+	         "std::sys_common::thread_parker::futex::Parker::park f",
+	         "parked thread"},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

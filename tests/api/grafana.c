@@ -139,9 +139,13 @@ END
 TEST(a_pushed_profile_may_have_a_label_that_is_named_host)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply names = {0}, hosts = {0};
+	CLEANUP_REPLY struct client_reply none = {0}, names = {0}, hosts = {0};
 
-	put(&a, "", "{\"host\":\"pod\"}", 0, "main 10\n");
+	put(&a, "", "{\"stage\":\"live\"}", 0, "main 10\n");
+	none = call(&a, "LabelNames", "{}");
+	ck_assert_ptr_nonnull(strstr(buf_str(&none.body), "\"stage\""));
+	ck_assert_ptr_null(strstr(buf_str(&none.body), "\"host\""));
+	put(&a, "", "{\"host\":\"pod\"}", 10, "main 10\n");
 	names = call(&a, "LabelNames", "{}");
 	ck_assert_ptr_nonnull(strstr(buf_str(&names.body), "\"host\""));
 	hosts = call(&a, "LabelValues", "{\"name\":\"host\"}");

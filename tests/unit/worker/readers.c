@@ -116,6 +116,20 @@ TEST(a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
 }
 END
 
+TEST(a_process_is_not_left_alone_for_what_an_earlier_one_of_its_number_did)
+{
+	struct opener *o = calloc(1, sizeof(*o));
+
+	ck_assert_ptr_nonnull(o);
+	hold(o, getpid(), proc_start_time(getpid()) - 1);
+	o->readers.held[3].seconds = 1920;
+	be_late(o, false);
+	ck_assert_int_eq(o->readers.held[0].seconds, 60);
+	ck_assert_int_eq(o->readers.held[3].seconds, 1920);
+	free(o);
+}
+END
+
 TEST(a_process_is_not_left_alone_since_its_reader_was_stopped)
 {
 	struct opener *o = calloc(1, sizeof(*o));

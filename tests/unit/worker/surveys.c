@@ -197,6 +197,24 @@ TEST(a_program_is_listed_with_its_age_and_the_cpu_time_of_all_its_processes)
 }
 END
 
+TEST(a_program_has_no_processes_outside_of_the_scope)
+{
+	struct conf_tenant masters_only = {.tenant = TEST_TENANT,
+	                                   .uids = (char *)"0"};
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	CLEANUP_JSON json_t *j = NULL;
+	const json_t *p;
+	int64_t counted = 0;
+	size_t i;
+
+	live_worker(&t.s, TEST_HOST);
+	j = found(&t.s, &masters_only, "", "");
+	json_array_foreach(json_object_get(j, "processes"), i, p)
+		counted += number(p, "pid") == 10 ? number(p, "processes") : 0;
+	ck_assert_int_eq(counted, 1);
+}
+END
+
 TEST(of_too_many_programs_the_busiest_are_listed)
 {
 	enum { MANY = SURVEY_MAX_PROCESSES + 100 };

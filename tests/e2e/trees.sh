@@ -150,6 +150,18 @@ check a_stopped_service_is_told_to_be_stopped holds '.sampleCount == 0 and .qual
   and (.quality.reasons | any(test("processes are stopped")))'
 kill -CONT "${stopped[@]}"
 
+# Its first thread has ended, and another one goes on.
+background headless "$B/targets/headless" exit
+headless=$(<"$STATE/pid/headless")
+lost_its_head() { [ "$(awk '{ print $3 }' "/proc/$headless/stat")" = Z ]; }
+wait_for 10 lost_its_head
+by_pid headless "$headless"
+kill -STOP "$headless"
+take headless 1
+check a_stopped_service_without_its_first_thread_is_told_to_be_stopped holds '.sampleCount == 0
+  and (.quality.reasons | any(test("processes are stopped")))'
+kill -KILL "$headless"
+
 # Stopped until a part of the capture is over.
 background halting bash -c 'while :; do :; done'
 by_pid halting "$(<"$STATE/pid/halting")"

@@ -139,17 +139,45 @@ read_sizes(int32_t pid, uint64_t *mapped, uint64_t *anonymous)
 	return rc ? rc : proc_parse_memory(buf_str(&text), mapped, anonymous);
 }
 
+static bool
+has_ended(const char *stat)
+{
+	return proc_parse_state(stat) == 'Z';
+}
+
+/* Finds a thread that goes on after the first one has ended. */
+static int32_t
+find_living(int32_t pid, struct buf *stat)
+{
+	CLEANUP_FOLDER DIR *tasks = NULL;
+	char path[64];
+	int32_t tid;
+
+	if (folder_open_tasks(AT_FDCWD, pid, &tasks))
+		return 0;
+	while ((tid = folder_next_number(tasks))) {
+		snprintf(path, sizeof(path), "%d/stat", tid);
+		buf_clear(stat);
+		if (!file_read(dirfd(tasks), path, stat) &&
+		    !has_ended(buf_str(stat)))
+			break;
+	}
+	return tid;
+}
+
 static enum host_halt
-find_halt(int32_t pid, const char *stat)
+find_halt(int32_t pid, struct buf *stat)
 {
 	CLEANUP_BUF struct buf wchan = BUF_INIT(BUF_MAX_SMALL);
 	char path[64];
 
-	if (proc_is_halted(stat))
+	if (has_ended(buf_str(stat)))
+		pid = find_living(pid, stat);
+	if (proc_is_halted(buf_str(stat)))
 		return HOST_STOPPED;
 	snprintf(path, sizeof(path), "/proc/%d/wchan", pid);
 	return !file_read(AT_FDCWD, path, &wchan) &&
-	                       proc_is_frozen(stat, buf_str(&wchan))
+	                       proc_is_frozen(buf_str(stat), buf_str(&wchan))
 	               ? HOST_FROZEN
 	               : HOST_NOT_HALTED;
 }
@@ -235,7 +263,7 @@ read_use(int32_t pid, struct host_usage *out, enum host_use use,
 		.mapped_bytes = mapped * page,
 		.cpu_us = ticks * 1000000 / hz,
 		.began_ns = began * (1000000000 / hz),
-		.halt = find_halt(pid, buf_str(&text)),
+		.halt = find_halt(pid, &text),
 	};
 	if (use == HOST_USE_ALL)
 		(void)!read_hindrance(pid, out, groups);
@@ -596,7 +624,7 @@ read_thread(const struct thread_batch *b, struct thread_row *row)
 	read_once(b, row->tid, "stat", row->stat, sizeof(row->stat));
 	read_once(b, row->tid, "wchan", row->wchan, sizeof(row->wchan));
 	/* The first thread of a process stays until the others have ended. */
-	if (proc_parse_state(row->stat) == 'Z')
+	if (has_ended(row->stat))
 		row->how = THREAD_GONE;
 }
 

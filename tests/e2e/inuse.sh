@@ -150,6 +150,7 @@ id=$(start 60)
 check a_service_has_probes_while_it_is_captured wait_for 10 has_program stoker_hold
 ids=$(programs)
 kill -KILL "$(<"$STATE/pid/worker")"
-check no_probe_is_left_when_the_worker_is_killed wait_for 60 are_gone $ids
+check no_probe_is_left_when_the_worker_is_killed wait_for 10 are_gone $ids
+check no_breakpoint_is_left_when_the_worker_is_killed is_whole "$(<"$STATE/pid/one")"
 works_on() { rm -f "$tmp/service"; kill -USR1 "$(<"$STATE/pid/one")"; wait_for 10 [ -s "$tmp/service" ]; }
 check a_probed_program_works_on_when_the_worker_is_killed works_on

@@ -59,3 +59,14 @@ agree() { # name, value, column of the truth, points, percent
       exit bad || sum < (1 - percent / 100) * all || sum > (1 + percent / 100) * all
     }' "$tmp/$1.truth" "$tmp/got"
 }
+# True if the code of a process is that of its files: it has no breakpoint.
+is_whole() { # pid
+  local range perms offset path start bytes rest
+  while read -r range perms offset _ _ path; do
+    [[ $perms = r-xp && $path = /* ]] || continue
+    start=$((16#${range%-*} / 4096)) offset=$((16#$offset))
+    bytes=$((16#${range#*-} - start * 4096)) rest=$(($(stat -Lc %s "$path") - offset))
+    dd if="/proc/$1/mem" bs=4096 skip="$start" count=$((bytes / 4096)) status=none |
+      cmp -n $((bytes < rest ? bytes : rest)) -i "0:$offset" - "$path" || return
+  done <"/proc/$1/maps"
+}

@@ -89,12 +89,14 @@ wake() { # as start(); the service is called as the program
   echo "$id"
 }
 
-# The ids of the programs that the worker has in the kernel.
+# The ids of the programs that the worker has in the kernel, and has not only
+# loaded: between a loader and a prober, they are in the opener for a moment.
 programs() {
   local parts child
   parts=$(pgrep -P "$(<"$STATE/pid/worker")")
   for child in $parts $(pgrep -P "${parts//$'\n'/,}"); do
-    awk '$1 == "prog_id:" { print $2 }' "/proc/$child/fdinfo/"*
+    [ "$(<"/proc/$child/comm")" = stoker-loader ] ||
+      awk '$1 == "prog_id:" { print $2 }' "/proc/$child/fdinfo/"*
   done 2>/dev/null | sort -u
 }
 of_programs() { local id; for id; do bpftool prog show id "$id"; done 2>/dev/null; } # ids

@@ -80,7 +80,7 @@ fork_slowly(int go, int ready)
 		_exit(1);
 	(void)!write(ready, "", 1);
 	close(ready);
-	(void)syscall(SYS_fork);
+	(void)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	_exit(0);
 }
 
@@ -115,7 +115,7 @@ begin_fork(struct slow *s)
 	s->go = go[1];
 	ck_assert_int_eq(read(ready[0], &c, 1), 1);
 	close(ready[0]);
-	while (!waits_in(s->pid, SYS_fork, ""))
+	while (!waits_in(s->pid, SYS_clone, ""))
 		sched_yield();
 }
 

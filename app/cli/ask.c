@@ -280,6 +280,8 @@ tell_hints(struct cli *c, const struct http_reply *r)
 	if (is_error(r, "WrongProfileType") && !c->opt.type)
 		buf_puts(&hint, "\n  with --type, @last and the name of a "
 		                "service stand for profiles of that type");
+	if (is_error(r, "WorkerUnavailable"))
+		buf_puts(&hint, "\n" WORKER_REMEDY);
 	if (is_error(r, "SessionInUse"))
 		buf_puts(&hint, "\n  stoker baseline list names the baseline; "
 		                "remove that first");

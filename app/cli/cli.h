@@ -76,6 +76,11 @@ int unknown_command(const struct cli *c);
 int usage_error(const char *fmt, ...) PRINTF(1, 2);
 /* Prints an error. Returns LEAVE_FAILED. */
 int failed(const char *fmt, ...) PRINTF(1, 2);
+/* What to do if no worker answers. */
+#define WORKER_REMEDY                                                        \
+	"  systemctl restart stoker-worker, on its host, starts it; stoker " \
+	"hosts\n  shows when each was last heard from"
+#define NO_WORKER "no worker answers\n" WORKER_REMEDY
 
 /*
  * Sends a request to the server and reads the reply; prints an error if that

@@ -1,11 +1,16 @@
 #include "program.h"
 
+#include "base/cleanup.h"
 #include "base/path.h"
 #include "base/title.h"
 #include "table.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
+
+#define HEAD_MAX ((size_t)8 << 10) /* of an executable: its notes */
 
 static struct title_facts
 facts_of(const json_t *process)
@@ -15,12 +20,6 @@ facts_of(const json_t *process)
 		.exe = json_member(process, "executable"),
 		.command = json_member(process, "command"),
 	};
-}
-
-const char *
-program_language(const json_t *process)
-{
-	return title_language(json_member(process, "executable"));
 }
 
 bool
@@ -34,6 +33,25 @@ program_is_go(const void *p, size_t n)
 		    !memcmp(at + 12, note + 4, 4))
 			return true;
 	return false;
+}
+
+const char *
+program_language(const json_t *process, const char *host)
+{
+	const char *exe = json_member(process, "executable"),
+		   *language = title_language(exe);
+	char here[256] = "", head[HEAD_MAX];
+	CLEANUP_FD int fd = -1;
+	ssize_t n;
+
+	if (*language || gethostname(here, sizeof(here) - 1) ||
+	    strcmp(here, host) != 0)
+		return language;
+	fd = open(exe, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	n = fd < 0 ? -1 : pread(fd, head, sizeof(head), 0);
+	if (n < 4 || memcmp(head, "\177ELF", 4) != 0)
+		return "";
+	return program_is_go(head, (size_t)n) ? "go" : "native";
 }
 
 /* --- containers ----------------------------------------------------------- */

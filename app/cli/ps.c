@@ -12,20 +12,16 @@
 #include "table.h"
 #include "text.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SECONDS   2
 #define ROWS      10
 #define TRIES     3
-#define HEAD_MAX  ((size_t)8 << 10) /* of an executable: its notes */
 #define LEAST_CPU 0.05
 #define BUSY      1  /* percent of a CPU: has samples in 10 s */
 #define MANY      20 /* and enough of them to be compared */
-#define ANSWER_S  1 /* from a look at the processes to its answer */
+#define ANSWER_S  1  /* from a look at the processes to its answer */
 
 /* Returns the CPU time of a process in an earlier survey, or -1. */
 static double
@@ -43,26 +39,6 @@ cpu_before(const json_t *hosts, const char *host, const json_t *pid)
 					json_object_get(process, "cpuSeconds"));
 	}
 	return -1;
-}
-
-/* Returns the language of a process; executables are read on this host only. */
-static const char *
-language_of(const json_t *process, const char *host)
-{
-	const char *language = program_language(process),
-		   *exe = json_member(process, "executable");
-	char here[256] = "", head[HEAD_MAX];
-	CLEANUP_FD int fd = -1;
-	ssize_t n;
-
-	if (*language || gethostname(here, sizeof(here) - 1) ||
-	    strcmp(here, host) != 0)
-		return language;
-	fd = open(exe, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	n = fd < 0 ? -1 : pread(fd, head, sizeof(head), 0);
-	if (n < 4 || memcmp(head, "\177ELF", 4) != 0)
-		return "";
-	return program_is_go(head, (size_t)n) ? "go" : "native";
 }
 
 /* --- what profiles need --------------------------------------------------- */
@@ -179,7 +155,7 @@ new_row(const json_t *process, const char *host, const json_t *match,
 	json_object_set_new(row, "cpuPercent", json_real(0));
 	json_object_set_new(row, "processes", json_integer(0));
 	json_object_set_new(row, "language",
-	                    json_text(language_of(process, host)));
+	                    json_text(program_language(process, host)));
 	json_object_set(row, "match", (json_t *)match);
 	json_object_set_new(row, "service", json_text(service));
 	json_object_set_new(row, "needs",
@@ -303,7 +279,8 @@ has_processes(const json_t *hosts)
 	return false;
 }
 
-/* A worker that has just started may list nothing yet. */
+/* A worker that has just started may list nothing yet; one that is silent is
+ * not asked again. */
 static int
 first_look(struct cli *c, json_t **out)
 {
@@ -312,6 +289,8 @@ first_look(struct cli *c, json_t **out)
 	for (int i = 0; i < TRIES && !rc && !has_processes(*out); i++) {
 		json_decref(TAKE(*out));
 		rc = survey_fetch(c, NULL, out);
+		if (json_array_size(*out) && !survey_answered(*out))
+			break;
 	}
 	return rc;
 }
@@ -322,7 +301,7 @@ look(struct cli *c, struct looks *l)
 	int64_t s = c->opt.seconds < 0 ? SECONDS : c->opt.seconds, start;
 	int rc = first_look(c, &l->first);
 
-	if (rc)
+	if (rc || !survey_answered(l->first))
 		return rc;
 	start = clock_mono_ns();
 	poll(NULL, 0, (int)(s * 1000));
@@ -433,8 +412,8 @@ show(struct cli *c, json_t *rows)
 		if (!several)
 			json_object_del(row, "host");
 	if (!json_array_size(rows))
-		return failed("no worker answered, or nothing may be "
-		              "profiled\n  stoker doctor says which");
+		return failed("nothing that runs may be profiled\n  stoker "
+		              "doctor, on the host, shows why");
 	table_show_used(&out, columns, ARRAY_LEN(columns), rows, &c->screen);
 	return print(&out);
 }
@@ -467,6 +446,8 @@ cmd_ps(struct cli *c)
 
 	if (rc)
 		return rc;
+	if (!survey_answered(l.first))
+		return failed(NO_WORKER);
 	rows = rows_of(&l, c->noperands       ? SIZE_MAX
 	                   : c->opt.limit < 0 ? ROWS
 	                                      : (size_t)c->opt.limit);

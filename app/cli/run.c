@@ -939,6 +939,8 @@ find_process(struct cli *c, json_t **out)
 		*out = json_incref(process);
 		return LEAVE_OK;
 	}
+	if (!survey_answered(hosts))
+		return failed(NO_WORKER);
 	return failed("no process %" PRId64
 	              " may be profiled\n  stoker ps lists those that may",
 	              c->opt.pid);

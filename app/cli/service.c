@@ -314,8 +314,30 @@ collector_show(struct buf *out, const json_t *service, const struct screen *s)
 	}
 }
 
+/* Says why no process of the service is listed. */
+static void
+put_no_process(struct cli *c, const json_t *service, struct buf *out)
+{
+	CLEANUP_BUF struct buf command = BUF_INIT(BUF_MAX_SMALL);
+	size_t before;
+
+	buf_putc(out, '\n');
+	if (*json_member(service, "lookedAt")) {
+		buf_puts(out, "No process of it runs now.\n");
+		return;
+	}
+	before = out->len;
+	buf_addf(&command, "stoker service set %s",
+	         json_member(service, "name"));
+	survey_show(c, json_object_get(service, "match"), buf_str(&command),
+	            out);
+	if (out->len == before)
+		buf_puts(out, "No process of it is known: no worker has looked "
+		              "for one yet.\n");
+}
+
 static int
-show_service(const struct cli *c, const struct http_reply *r)
+show_service(struct cli *c, const struct http_reply *r)
 {
 	static const struct column columns[] = {
 		{"ORDINAL", "ordinal", RIGHT, PLAIN},
@@ -332,10 +354,7 @@ show_service(const struct cli *c, const struct http_reply *r)
 	collector_show(&out, r->json, &c->screen);
 	lacks_show(&out, r->json, &c->screen);
 	if (processes && !json_array_size(processes))
-		buf_puts(&out, *json_member(r->json, "lookedAt")
-		                       ? "\nNo process of it runs now.\n"
-		                       : "\nNo process of it is known: no "
-		                         "worker has looked for one yet.\n");
+		put_no_process(c, r->json, &out);
 	if (json_array_size(processes)) {
 		buf_putc(&out, '\n');
 		table_show(&out, columns, ARRAY_LEN(columns), processes,

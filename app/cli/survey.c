@@ -75,8 +75,14 @@ sum_of(const json_t *hosts, const char *key)
 	return n;
 }
 
-static bool
-has_answered(const json_t *hosts)
+json_int_t
+survey_matching(const json_t *hosts)
+{
+	return sum_of(hosts, "matching");
+}
+
+bool
+survey_answered(const json_t *hosts)
 {
 	const json_t *host;
 	size_t i;
@@ -243,7 +249,7 @@ count_of(struct cli *c, const char *key, const char *value)
 
 	json_object_set_new(match, key, json_text(value));
 	hosts = survey(c, match);
-	return sum_of(hosts, "matching");
+	return survey_matching(hosts);
 }
 
 static void
@@ -339,9 +345,11 @@ survey_show(struct cli *c, const json_t *match, const char *command,
 	if (!json_object_size(match))
 		return;
 	hosts = survey(c, match);
-	if (!has_answered(hosts))
+	if (!survey_answered(hosts)) {
+		buf_puts(out, hosts ? NO_WORKER "\n" : "");
 		return;
-	n = sum_of(hosts, "matching");
+	}
+	n = survey_matching(hosts);
 	if (!n) {
 		put_none(c, match, hosts, command, out);
 		return;
@@ -357,8 +365,10 @@ survey_need(struct cli *c, const json_t *match, const char *command)
 	CLEANUP_JSON json_t *hosts = survey(c, match);
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-	if (!has_answered(hosts) || sum_of(hosts, "matching"))
+	if (!hosts || survey_matching(hosts))
 		return LEAVE_OK;
+	if (!survey_answered(hosts))
+		return failed(NO_WORKER);
 	put_none(c, match, hosts, command, &text);
 	return failed("%.*s", (int)text.len - 1, buf_str(&text)); /* its \n */
 }

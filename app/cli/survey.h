@@ -12,11 +12,18 @@
 /* Surveys all hosts; a match of NULL asks for all processes. Owns: *out is the
  * caller's, a list of hosts. Prints an error and returns an exit status. */
 MUST_CHECK int survey_fetch(struct cli *c, const json_t *match, json_t **out);
+/* True if a worker has answered a survey. */
+bool survey_answered(const json_t *hosts);
+/* Returns how many processes match. */
+json_int_t survey_matching(const json_t *hosts);
 /* Returns the processes of a host of a survey; borrowed. */
 const json_t *survey_processes(const json_t *host);
-/* Appends the processes that a match selects now or, if there are none, says so
- * and lists near matches. command is the command that would take one of these,
- * without options, such as "stoker service set web". */
+/*
+ * Appends the processes that a match selects now or, if there are none, says so
+ * and lists near matches; or that no worker answers. command is the command
+ * that would take a near match, without options, such as
+ * "stoker service set web".
+ */
 void survey_show(struct cli *c, const json_t *match, const char *command,
                  struct buf *out);
 /*
@@ -27,7 +34,8 @@ void survey_near_show(struct cli *c, const char *match, const char *command,
 /* Appends the command that profiles the busiest program of all hosts, and what
  * it uses; nothing if all are idle. Takes as long as stoker ps. */
 void ps_busiest(struct cli *c, struct buf *out);
-/* Returns LEAVE_OK if a process matches, or if no host has answered. Otherwise
- * prints an error with near matches, and returns an exit status. */
+/* Returns LEAVE_OK if a process matches, or if the server does not survey for
+ * the caller. Otherwise prints an error, with near matches if a worker has
+ * answered, and returns an exit status. */
 MUST_CHECK int
 survey_need(struct cli *c, const json_t *match, const char *command);

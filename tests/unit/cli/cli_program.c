@@ -63,7 +63,7 @@ TEST(a_process_belongs_to_its_container_unit_script_or_program)
 		program_options(p, &options);
 		ck_assert_str_eq(buf_str(&title), rows[i].title);
 		ck_assert_str_eq(buf_str(&options), rows[i].options);
-		ck_assert_str_eq(program_language(p), rows[i].language);
+		ck_assert_str_eq(program_language(p, ""), rows[i].language);
 		ck_assert(want && json_equal(match, want));
 	}
 }

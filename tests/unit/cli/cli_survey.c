@@ -138,15 +138,22 @@ TEST(processes_outside_of_the_scope_are_counted)
 }
 END
 
-TEST(a_survey_that_nobody_answered_shows_nothing)
+TEST(a_survey_that_no_worker_answered_says_so)
 {
 	static const char *const answers[] = {
 		"{\"items\":[]}",
 		"{\"items\":[{\"host\":\"a\",\"answered\":false,"
 		"\"found\":{}}]}",
-		"{\"message\":\"no\"}",
-		"[1]",
 	};
+
+	for (size_t i = 0; i < ARRAY_LEN(answers); i++)
+		shows(answers[i], "{\"exe\":\"/x\"}", NO_WORKER "\n");
+}
+END
+
+TEST(a_survey_that_the_server_refuses_shows_nothing)
+{
+	static const char *const answers[] = {"{\"message\":\"no\"}", "[1]"};
 
 	for (size_t i = 0; i < ARRAY_LEN(answers); i++)
 		shows(answers[i], "{\"exe\":\"/x\"}", "");

@@ -58,6 +58,24 @@ range_path(struct cli *c, const char *rest, const char *type, struct buf *out)
 	return rc;
 }
 
+/* Removes the label host if all profiles that have it are of one host. */
+static void
+hide_host(const json_t *profiles)
+{
+	const json_t *only = NULL, *host;
+	json_t *p;
+	size_t i;
+
+	json_array_foreach(profiles, i, p) {
+		host = json_object_get(json_object_get(p, "labels"), "host");
+		only = only ? only : host;
+		if (host && !json_equal(host, only))
+			return;
+	}
+	json_array_foreach(profiles, i, p)
+		json_object_del(json_object_get(p, "labels"), "host");
+}
+
 int
 cmd_history(struct cli *c)
 {
@@ -82,6 +100,7 @@ cmd_history(struct cli *c)
 	if (!c->opt.json)
 		session_results_put(items, &c->screen);
 	if (!c->opt.json && c->screen.width) {
+		hide_host(items);
 		table_note(items, "labels");
 		n--;
 	}

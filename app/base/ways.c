@@ -44,6 +44,16 @@ ways_outside(const char *service_kind, const char *type)
 	return set;
 }
 
+uint64_t
+ways_all_the_time(const char *service_kind, const char *type, bool gauge)
+{
+	const uint64_t set = ways_outside(service_kind, type);
+
+	if (gauge)
+		return set & ~ways_of(set, ENGINE_RECORDER);
+	return ways_of(set, ENGINE_BUCKETS) ?: ways_of(set, ENGINE_RECORDER);
+}
+
 bool
 ways_exist(const char *type)
 {

@@ -1,8 +1,13 @@
 /* stoker continuous: services that are profiled all the time. */
 #include "session.h"
 
+#include "base/ways.h"
 #include "labels.h"
+#include "profile/types.h"
+#include "program.h"
 #include "result.h"
+#include "service.h"
+#include "survey.h"
 #include "table.h"
 #include "text.h"
 
@@ -157,6 +162,11 @@ say_missing(struct buf *out, const struct screen *s, const json_t *one)
 	buf_addf(&text, "%s is not taken: it needs %s",
 	         json_member(one, "profileType"), json_member(one, "missing"));
 	say(out, s, &text);
+	if (!*json_member(one, "fix"))
+		return;
+	buf_puts(out, "  ");
+	safe_puts(out, json_member(one, "fix"));
+	buf_putc(out, '\n');
 }
 
 static void
@@ -192,11 +202,127 @@ show(const struct cli *c, const json_t *j)
 		return print_json(j);
 	say_settings(&out, &c->screen, j);
 	if (!json_array_size(json_object_get(j, "hosts")))
-		buf_puts(&out, "No worker of the service is alive.\n");
+		buf_puts(&out,
+		         "No worker of the service is alive.\n" WORKER_REMEDY
+		         "\n");
 	for (size_t i = 0; i < ARRAY_LEN(lists); i++)
 		json_array_foreach(json_object_get(j, lists[i].key), k, one)
 			lists[i].say(&out, &c->screen, one);
 	return print(&out);
+}
+
+/* --- programs ------------------------------------------------------------- */
+
+/* Returns which programs, of enum way_program, a service runs now; 0 if not all
+ * are known. What matches may have children that do not. */
+static unsigned
+programs_of(struct cli *c, const char *path, const json_t *hosts)
+{
+	CLEANUP_BUF struct buf at = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *all = NULL;
+	const json_t *host, *process;
+	json_int_t children = 0;
+	unsigned found = 0;
+	size_t i, k;
+
+	buf_addf(&at, "%s/processes?look=true", path);
+	all = ask_quietly(c, buf_str(&at));
+	json_array_foreach(json_object_get(all, "captured"), i, host)
+		children += number(host, "processes");
+	json_array_foreach(hosts, i, host) {
+		children -= number(json_object_get(host, "found"), "matching");
+		json_array_foreach(survey_processes(host), k, process) {
+			const char *language = program_language(
+				process, json_member(host, "host"));
+
+			if (!*language)
+				return 0;
+			found |= strcmp(language, "go") ? PROGRAM_native
+			                                : PROGRAM_go;
+		}
+	}
+	return all && children <= 0 ? found : 0;
+}
+
+/* Returns the engines, as bits, that take a type of these programs all the
+ * time. */
+static unsigned
+engines_of(const char *kind, const char *type, unsigned programs)
+{
+	uint64_t set = ways_all_the_time(kind, type, type_is_gauge(type));
+	unsigned engines = 0;
+
+	for (unsigned i = 0; i < WAYS; i++)
+		if (set >> i & 1 && way_rows[i].program & programs)
+			engines |= 1U << way_rows[i].engine;
+	return engines;
+}
+
+/* Says which types are not taken of these programs, and what changes that. */
+static void
+tell_types(const char *name, const char *kind, const json_t *types,
+           unsigned programs)
+{
+	CLEANUP_BUF struct buf none = BUF_INIT(BUF_MAX_SMALL);
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(types, i, v) {
+		const char *type = json_string_value(v);
+		unsigned engines = engines_of(kind, type, programs);
+
+		if (!engines)
+			buf_addf(&none, "%s%s", none.len ? ", " : "", type);
+		if (engines == 1U << ENGINE_HEAP)
+			fprintf(stderr,
+			        "stoker: %s is taken of programs that load "
+			        "libstoker-heap.so\n  stoker continuous show "
+			        "%s says if they do not\n",
+			        type, name);
+	}
+	if (none.len)
+		fprintf(stderr,
+		        "stoker: %s: nothing is taken of the programs that "
+		        "match now\n  stoker service set %s --kind %s  # they "
+		        "are %sGo programs\n",
+		        buf_str(&none), name,
+		        programs == PROGRAM_go ? "auto" : "native",
+		        programs == PROGRAM_go ? "" : "not ");
+}
+
+/* Says what is missing for profiles of what the service matches now. */
+static void
+tell_programs(struct cli *c, const json_t *settings)
+{
+	CLEANUP_BUF struct buf path = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *service = NULL, *hosts = NULL;
+	const char *name = c->operands[0];
+	const json_t *match;
+	unsigned programs;
+
+	service_path(&path, name);
+	service = ask_quietly(c, buf_str(&path));
+	match = json_object_get(service, "match");
+	if (service && !json_object_size(match) &&
+	    strcmp(json_member(service, "source"), "endpoint") != 0 &&
+	    !*json_member(service, "pprofUrl"))
+		fprintf(stderr,
+		        "stoker: %s has no match: nothing is taken\n"
+		        "  stoker service set %s --exe PATH\n",
+		        name, name);
+	if (!json_object_size(match) || survey_fetch(c, match, &hosts))
+		return;
+	programs = programs_of(c, buf_str(&path), hosts);
+	if (programs) {
+		tell_types(name, json_member(service, "kind"),
+		           json_object_get(settings, "profileTypes"), programs);
+	} else if (!survey_matching(hosts)) {
+		buf_clear(&path);
+		buf_addf(&path, "stoker service set %s", name);
+		survey_show(c, match, buf_str(&path), &out);
+		fputs(buf_str(&out), stderr);
+	}
 }
 
 static int
@@ -212,7 +338,11 @@ turn(struct cli *c, bool on)
 		return rc;
 	json_object_set_new(settings, "enabled", json_boolean(on));
 	rc = ask(c, "POST", CONTINUOUS, settings, &r);
-	return rc ? rc : show(c, r.json);
+	rc = rc ? rc : show(c, r.json);
+	if (!rc && on && !c->opt.json &&
+	    json_array_size(json_object_get(r.json, "hosts")))
+		tell_programs(c, r.json);
+	return rc;
 }
 
 int

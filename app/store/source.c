@@ -52,24 +52,66 @@ source_checks(const struct service *s, const char *type,
 	return n;
 }
 
-const char *
-source_missing(const struct service *s, const char *type)
+enum lack {
+	LACK_PROGRAM,
+	LACK_URL,
+	LACK_SOURCE,
+	LACK_ENGINE,
+	LACK_BOTH,
+	LACK_MATCH
+};
+
+static enum lack
+lack_of(const struct service *s, const char *type)
 {
 	struct service with = *s;
 
 	if (!strcmp(service_ways_kind(s), WAYS_HOST))
-		return "a service of one program";
+		return LACK_PROGRAM;
 	with.pprof_url = (char *)"http://localhost/";
 	if (!*s->pprof_url && source_of(&with, type))
-		return "a pprofUrl";
+		return LACK_URL;
 	with = *s;
 	with.source = (char *)"auto";
 	if (source_of(&with, type))
-		return "another source";
+		return LACK_SOURCE;
 	with.match_kind = (char *)"exe";
 	if (!source_of(&with, type))
-		return "an engine that this release lacks";
-	return strcmp(s->source, "auto") != 0
-	               ? "another source, and a match of its processes"
-	               : "a match of its processes";
+		return LACK_ENGINE;
+	return strcmp(s->source, "auto") != 0 ? LACK_BOTH : LACK_MATCH;
+}
+
+const char *
+source_missing(const struct service *s, const char *type)
+{
+	static const char *const texts[] = {
+		[LACK_PROGRAM] = "a service of one program",
+		[LACK_URL] = "a pprofUrl",
+		[LACK_SOURCE] = "another source",
+		[LACK_ENGINE] = "an engine that this release lacks",
+		[LACK_BOTH] = "another source, and a match of its processes",
+		[LACK_MATCH] = "a match of its processes",
+	};
+
+	return texts[lack_of(s, type)];
+}
+
+void
+source_fix(const struct service *s, const char *type, struct buf *out)
+{
+	static const char *const options[] = {
+		[LACK_URL] = "--pprof-url URL",
+		[LACK_SOURCE] = "--source auto",
+		[LACK_ENGINE] = "",
+		[LACK_BOTH] = "--source auto --exe PATH",
+		[LACK_MATCH] = "--exe PATH",
+	};
+	const enum lack lack = lack_of(s, type);
+
+	if (lack == LACK_PROGRAM)
+		buf_puts(out, "stoker ps lists programs, and what profiles "
+		              "each");
+	else if (*options[lack])
+		buf_addf(out, "stoker service set %s %s", s->name,
+		         options[lack]);
 }

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/finding.h"
 #include "store/service.h"
 
@@ -23,3 +24,5 @@ size_t source_checks(const struct service *s, const char *type,
                      enum check out[static SOURCE_CHECKS]);
 /* Returns which setting a service lacks if source_of() returned SOURCE_NONE. */
 const char *source_missing(const struct service *s, const char *type);
+/* Appends the command that sets it; nothing if no setting helps. */
+void source_fix(const struct service *s, const char *type, struct buf *out);

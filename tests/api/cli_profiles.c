@@ -4,6 +4,10 @@
  */
 #include "lib/gateway.h"
 
+#define RESTART                                                              \
+	"  systemctl restart stoker-worker, on its host, starts it; stoker " \
+	"hosts\n  shows when each was last heard from\n"
+
 TEST(profiles_are_uploaded_listed_named_and_removed)
 {
 	static const struct shown rows[] = {
@@ -434,27 +438,27 @@ TEST(what_a_service_costs_over_time_is_merged_and_listed)
 	         0,
 	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
 	         "samples per second; kept for 9 days.\n"
-	         "No worker of the service is alive.\n"},
+	         "No worker of the service is alive.\n" RESTART},
 		{"continuous list", 0,
 	         "SERVICE  ENABLED  RATE  DAYS  TYPES\n"
 	         "svc      true       29     9  cpu, goroutine\n"},
 		{"continuous show svc", 0,
 	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
 	         "samples per second; kept for 9 days.\n"
-	         "No worker of the service is alive.\n"},
+	         "No worker of the service is alive.\n" RESTART},
 		{"continuous on svc --retention-days 8", 0,
 	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
 	         "samples per second; kept for 8 days.\n"
-	         "No worker of the service is alive.\n"},
+	         "No worker of the service is alive.\n" RESTART},
 		{"continuous on svc --retention-days 9", 0,
 	         "svc is profiled all the time: cpu, goroutine; CPU at 29 "
 	         "samples per second; kept for 9 days.\n"
-	         "No worker of the service is alive.\n"},
+	         "No worker of the service is alive.\n" RESTART},
 		{"continuous off svc", 0,
 	         "svc is not profiled all the time.\n"
 	         "When it is turned on: cpu, goroutine; CPU at 29 samples per "
 	         "second; kept for 9 days.\n"
-	         "No worker of the service is alive.\n"},
+	         "No worker of the service is alive.\n" RESTART},
 		{"continuous off nothing", 1,
 	         "stoker: unknown service 'nothing' (UnknownService)\n"
 	         "  stoker service list shows all of them\n"},

@@ -108,18 +108,41 @@ TEST(an_unknown_service_is_404)
 }
 END
 
-TEST(a_type_that_no_engine_takes_is_told)
+TEST(a_type_that_no_engine_takes_is_refused_with_what_sets_it)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r = {0};
-	CLEANUP_JSON json_t *expected = json_pack(
-		"[{s:s, s:s}, {s:s, s:s}]", "profileType", "cpu", "missing",
-		"a pprofUrl", "profileType", "memory", "missing", "a pprofUrl");
+	CLEANUP_REPLY struct client_reply r = {0}, off = {0};
 
 	test_kind(&a, "native", "endpoint");
 	r = set(&a, KEY_ADMIN,
 	        "{\"service\":\"" TEST_SERVICE
-	        "\",\"profileTypes\":[\"cpu\",\"memory\"]}");
+	        "\",\"profileTypes\":[\"goroutine\",\"cpu\"]}");
+	assert_error(&r, 501, "ProfileTypeUnsupported");
+	ck_assert_str_eq(reply_detail(&r, "fix"),
+	                 "stoker service set " TEST_SERVICE " --pprof-url URL");
+	off = set(&a, KEY_ADMIN,
+	          "{\"service\":\"" TEST_SERVICE
+	          "\",\"profileTypes\":[\"cpu\"],\"enabled\":false}");
+	ck_assert_int_eq(off.status, 200);
+}
+END
+
+TEST(a_type_that_no_engine_takes_any_more_is_told)
+{
+	static const char fix[] = "stoker service set " TEST_SERVICE
+				  " --pprof-url URL";
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply before = {0}, r = {0};
+	CLEANUP_JSON json_t *expected = json_pack(
+		"[{s:s, s:s, s:s}, {s:s, s:s, s:s}]", "profileType", "cpu",
+		"missing", "a pprofUrl", "fix", fix, "profileType", "memory",
+		"missing", "a pprofUrl", "fix", fix);
+
+	before = set(&a, KEY_ADMIN,
+	             "{\"service\":\"" TEST_SERVICE
+	             "\",\"profileTypes\":[\"cpu\",\"memory\"]}");
+	test_kind(&a, "native", "endpoint");
+	r = at(&a, "GET", ONE);
 	ck_assert(json_equal(expected, json_object_get(r.json, "unsupported")));
 }
 END
@@ -139,11 +162,25 @@ put_problem(struct test_api *a, const char *tenant, const char *code)
 	ck_assert_int_eq(continuous_problem_put(&a->store.s, &p), 0);
 }
 
+TEST(what_failed_of_a_type_that_is_not_taken_any_more_is_not_told)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0};
+
+	put_problem(&a, TEST_TENANT, "EndpointTimeout");
+	r = set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
+	ck_assert_uint_eq(json_array_size(json_object_get(r.json, "failing")),
+	                  0);
+}
+END
+
 TEST(what_a_worker_fails_to_take_is_told_until_it_does_not)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply made =
-		set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
+		set(&a, KEY_ADMIN,
+	            "{\"service\":\"" TEST_SERVICE
+	            "\",\"profileTypes\":[\"memory\"]}");
 	CLEANUP_REPLY struct client_reply bad = {0}, good = {0};
 	const json_t *failing;
 
@@ -185,7 +222,9 @@ TEST(the_state_of_each_host_is_told_and_measured)
 	const json_t *hosts;
 
 	beat(&a, "{\"continuous\":{\"state\":\"refused\",\"stored\":7}}");
-	r = set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
+	r = set(&a, KEY_ADMIN,
+	        "{\"service\":\"" TEST_SERVICE
+	        "\",\"profileTypes\":[\"memory\"]}");
 	metrics = at(&a, "GET", "/metrics");
 	beat(&a, "{}"); /* as an earlier release would */
 	old = at(&a, "GET", ONE);
@@ -225,7 +264,9 @@ TEST(hosts_are_those_that_may_run_the_service)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r =
-		set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
+		set(&a, KEY_ADMIN,
+	            "{\"service\":\"" TEST_SERVICE
+	            "\",\"profileTypes\":[\"memory\"]}");
 
 	beat(&a, "{\"continuous\":{\"state\":\"refused\"}}");
 	ck_assert_int_eq(r.status, 200);
@@ -249,7 +290,9 @@ TEST(what_is_deleted_is_gone)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply made =
-		set(&a, KEY_ADMIN, "{\"service\":\"" TEST_SERVICE "\"}");
+		set(&a, KEY_ADMIN,
+	            "{\"service\":\"" TEST_SERVICE
+	            "\",\"profileTypes\":[\"memory\"]}");
 	CLEANUP_REPLY struct client_reply gone = at(&a, "DELETE", ONE);
 	CLEANUP_REPLY struct client_reply again = at(&a, "DELETE", ONE);
 

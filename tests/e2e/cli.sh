@@ -598,5 +598,35 @@ check setup_says_that_another_installation_answers says 'another installation of
 check doctor_says_so_of_the_server shows 'nginx and API: .*its store is not' second doctor
 check doctor_says_so_of_the_worker shows "worker process: .*another installation's" second doctor
 check a_refused_command_says_so says 'another installation of Stoker answers there' second service list
+# A type that is counted by Go programs only, unless the service is native.
+all_the_time() { # types, and what is told
+  shows "$2" stoker_cli continuous on demo --types "$1" && lacks 'nothing is taken' stoker_cli continuous on demo --types cpu
+}
+check a_type_that_programs_do_not_have_is_told_at_once all_the_time cpu,alloc,mutex '^stoker: alloc, mutex: nothing is taken of the programs that match now'
+check so_is_the_line_that_mends_it all_the_time alloc '^  stoker service set demo --kind native'
+mended() { stoker_cli service set demo --kind native >/dev/null && lacks 'nothing is taken' stoker_cli continuous on demo --types alloc,mutex; }
+check that_line_mends_it mended
+check a_type_that_settings_exclude_is_refused_with_its_remedy shows '^  fix: stoker service set ep --source auto' eval 'stoker_cli service add ep --pprof-url http://127.0.0.1:1/ --kind native --source endpoint >/dev/null; stoker_cli continuous on ep --types io'
+nowhere() { stoker_cli service add bare >/dev/null 2>&1; shows 'bare has no match' stoker_cli continuous on bare; }
+check a_service_without_processes_is_told_at_once nowhere
+# The windows and captures of one host, on a terminal.
+stoker_cli continuous on demo --types cpu >/dev/null 2>&1
+windows_are_listed() { stoker_cli history demo | grep -q '^win-.* host='; }
+check windows_have_their_host_in_a_pipe wait_for 30 windows_are_listed
+check the_only_host_is_on_no_line_of_a_terminal lacks "^ *host=" terminal history demo
+stoker_cli continuous off demo >/dev/null 2>&1
 process_stop worker
 check doctor_finds_a_dead_worker leaves 1 stoker_cli doctor --config "$STATE/stoker.conf"
+# Says first that no worker answers, and which line mends that.
+is_silent() {
+  local out
+  out=$("$@" 2>&1) || :
+  grep -qE '(^|: )no worker answers$' <<<"$out" && grep -q '^  systemctl restart stoker-worker' <<<"$out" || { echo "$out"; return 1; }
+}
+check ps_says_that_no_worker_answers is_silent stoker_cli ps
+check a_pid_is_not_called_forbidden_where_no_worker_answers is_silent stoker_cli run --pid $$
+check a_service_is_added_though_no_worker_answers is_silent stoker_cli service add unheard --exe "$STATE/bin/unheard"
+check its_processes_are_not_known_then is_silent stoker_cli service show unheard --processes
+no_service_is_made() { is_silent stoker_cli run --exe "$STATE/bin/nobody" && leaves 1 stoker_cli service show nobody; }
+check no_service_is_made_where_no_worker_answers no_service_is_made
+check a_capture_that_no_worker_takes_names_the_remedy shows '^  systemctl restart stoker-worker' stoker_cli run unheard

@@ -5,6 +5,7 @@
 #include "base/ways.h"
 
 #include "continuous_state.h"
+#include "endpoint/profile/start.h"
 #include "profile/types.h"
 
 #include <errno.h>
@@ -99,6 +100,25 @@ read_types(struct call *c, struct buf *out)
 	return buf_err(out) ? fail_store(c, buf_err(out)) : 0;
 }
 
+/* Checks that the service's settings allow each type. */
+static int
+check_types(struct call *c, const struct continuous *v)
+{
+	CLEANUP_SERVICE struct service s = {0};
+	CLEANUP_JSON json_t *types = json_loads(v->types, 0, NULL);
+	int rc = service_get(&c->env->store, v->tenant, v->service, &s);
+	size_t i;
+	json_t *type;
+
+	if (rc)
+		return rc == -ENOENT ? unknown(c, v->service)
+		                     : fail_store(c, rc);
+	json_array_foreach(types, i, type)
+		if (start_check_type(c, json_string_value(type), &s))
+			return -1;
+	return 0;
+}
+
 static int
 put(struct call *c, const struct continuous *v)
 {
@@ -138,6 +158,8 @@ continuous_post(struct call *c)
 		return -1;
 	rc = buf_take(&types, &json, NULL);
 	v.types = json;
+	if (!rc && v.enabled && check_types(c, &v))
+		return -1;
 	if (!rc)
 		rc = put(c, &v);
 	if (rc)

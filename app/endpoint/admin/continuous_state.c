@@ -57,6 +57,7 @@ put_unsupported(const struct continuous *c, const struct service *s,
 
 	json_open(out, "unsupported", '[');
 	json_array_foreach(types, i, type) {
+		CLEANUP_BUF struct buf fix = BUF_INIT(BUF_MAX_SMALL);
 		const char *name = json_string_value(type);
 
 		if (!name || source_of(s, name))
@@ -64,11 +65,27 @@ put_unsupported(const struct continuous *c, const struct service *s,
 		json_open(out, NULL, '{');
 		json_put_text(out, "profileType", name);
 		json_put_text(out, "missing", source_missing(s, name));
+		source_fix(s, name, &fix);
+		json_put_text(out, "fix", buf_str(&fix));
 		json_close(out, '}');
 	}
 	json_close(out, ']');
 }
 
+static bool
+has_type(const struct continuous *c, const char *type)
+{
+	CLEANUP_JSON json_t *types = json_loads(c->types, 0, NULL);
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(types, i, v)
+		if (json_is_string(v) && !strcmp(json_string_value(v), type))
+			return true;
+	return false;
+}
+
+/* Leaves out types that the service had until now. */
 static void
 put_failing(const struct continuous_view *v, const struct continuous *c,
             struct buf *out)
@@ -77,7 +94,8 @@ put_failing(const struct continuous_view *v, const struct continuous *c,
 	for (size_t i = 0; i < v->problems.n; i++) {
 		const struct continuous_problem *p = &v->problems.items[i];
 
-		if (strcmp(p->service, c->service) != 0)
+		if (strcmp(p->service, c->service) != 0 ||
+		    !has_type(c, p->type))
 			continue;
 		json_open(out, NULL, '{');
 		json_put_text(out, "profileType", p->type);

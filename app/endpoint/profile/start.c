@@ -19,14 +19,18 @@ int
 start_check_type(struct call *c, const char *type,
                  const struct service *service)
 {
+	CLEANUP_BUF struct buf fix = BUF_INIT(BUF_MAX_SMALL);
 	const char *missing;
 
 	if (source_of(service, type))
 		return 0;
+	source_fix(service, type, &fix);
 	missing = source_missing(service, type);
 	detail_text(c, "service", service->name);
 	detail_text(c, "profileType", type);
 	detail_text(c, "missing", missing);
+	if (fix.len)
+		detail_text(c, "fix", buf_str(&fix));
 	return fail(c, ProfileTypeUnsupported, type, service->name, missing);
 }
 

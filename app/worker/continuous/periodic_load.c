@@ -116,9 +116,7 @@ fill(struct periodics *t, const struct targets *targets,
 	} else if (!v.grows) {
 		v.next_ns = periodic_first_time(&v, clock_mono_ns());
 	}
-	v.ways = ways_outside(service_ways_kind(s), v.type);
-	v.ways = v.grows ? ways_of(v.ways, ENGINE_BUCKETS)
-	                 : v.ways & ~ways_of(v.ways, ENGINE_RECORDER);
+	v.ways = ways_all_the_time(service_ways_kind(s), v.type, v.gauge);
 	v.java = allow_has(s, ALLOW_JAVA_PERF_MAP);
 	v.keep = keep_of(&v, s);
 	if (!v.keep)

@@ -42,11 +42,9 @@ watches_done(struct watches *w)
 uint64_t
 watches_ways(const char *service_kind, const char *type)
 {
-	uint64_t set = ways_outside(service_kind, type);
-
-	return type_is_gauge(type) || ways_of(set, ENGINE_BUCKETS)
-	               ? 0
-	               : ways_of(set, ENGINE_RECORDER);
+	return ways_of(
+		ways_all_the_time(service_kind, type, type_is_gauge(type)),
+		ENGINE_RECORDER);
 }
 
 bool

@@ -349,6 +349,12 @@ try_programs(const struct trial *t, enum check c, struct finding *out)
 	else if (rc == -EPERM)
 		finding_set(out, WARNING, grant(t, UNIT_BPF, SECCOMP),
 		            "bpf is refused: %s", buf_str(&effect));
+	else if (rc == -EIO)
+		finding_set(out, WARNING,
+		            "free a CPU, or wait: the worker tries it again",
+		            "the process that has the kernel load the programs "
+		            "was ended, most often since it got no CPU: %s",
+		            buf_str(&effect));
 	else
 		finding_set(out, WARNING,
 		            heap ? "Environment=LD_PRELOAD=/usr/lib/stoker/"

@@ -1,6 +1,7 @@
 #include "opener_marks.h"
 
 #include "base/folder.h"
+#include "base/proc_exec.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* The journal stays locked while a process of this worker has it open. */
@@ -111,22 +113,25 @@ struct folder {
 	int fd;
 };
 
-/* Looks at a mapped file of a process. The process may unmap it meanwhile. */
+/* Looks at a mapped file of a process, which may unmap it meanwhile. The file
+ * system, which may be a process that does not answer, is not asked. */
 static int
 look(void *arg, const char *name)
 {
 	const struct folder *folder = arg;
 	struct repair *r = folder->repair;
-	struct stat st;
+	struct statx st;
+	uint64_t device;
 
-	if (fstatat(folder->fd, name, &st, 0))
+	if (statx(folder->fd, name, AT_STATX_DONT_SYNC, STATX_INO, &st))
 		return 0;
+	device = makedev(st.stx_dev_major, st.stx_dev_minor);
 	for (size_t i = 0; i < MARKS_MAX; i++) {
 		const struct mark *m = &r->marks->all[i];
 		CLEANUP_FD int file = -1;
 
-		if (!m->inode || r->done[i] || m->inode != st.st_ino ||
-		    m->device != st.st_dev)
+		if (!m->inode || r->done[i] || m->inode != st.stx_ino ||
+		    m->device != device)
 			continue;
 		file = openat(folder->fd, name,
 		              O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -152,7 +157,8 @@ marks_repair(const struct marks *m, const struct allocs *with)
 		char name[64];
 
 		snprintf(name, sizeof(name), "%d/map_files", (int)pid);
-		if (!folder_open(dirfd(proc), name, &files))
+		if (!proc_in_exec(dirfd(proc), pid) &&
+		    !folder_open(dirfd(proc), name, &files))
 			(void)!folder_each(dirfd(files), look,
 			                   &(struct folder){&r, dirfd(files)});
 	}

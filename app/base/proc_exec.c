@@ -22,7 +22,7 @@ proc_in_exec(int proc_fd, int32_t pid)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
-	/* an execve that does not wait is over soon, and may be waited for */
+	/* in any other state, an execve blocks readers only briefly */
 	return read_proc(proc_fd, pid, "statm", &text) &&
 	       proc_has_no_code(buf_str(&text)) &&
 	       read_proc(proc_fd, pid, "status", &text) &&

@@ -77,9 +77,9 @@ int usage_error(const char *fmt, ...) PRINTF(1, 2);
 /* Prints an error. Returns LEAVE_FAILED. */
 int failed(const char *fmt, ...) PRINTF(1, 2);
 /* What to do if no worker answers. */
-#define WORKER_REMEDY                                                        \
-	"  systemctl restart stoker-worker, on its host, starts it; stoker " \
-	"hosts\n  shows when each was last heard from"
+#define WORKER_REMEDY                                                 \
+	"  systemctl restart stoker-worker  # on the worker's host\n" \
+	"  stoker hosts                     # when each host last reported"
 #define NO_WORKER "no worker answers\n" WORKER_REMEDY
 
 /*

@@ -213,8 +213,8 @@ show(const struct cli *c, const json_t *j)
 
 /* --- programs ------------------------------------------------------------- */
 
-/* Returns which programs, of enum way_program, a service runs now; 0 if not all
- * are known. What matches may have children that do not. */
+/* Returns the programs that a service runs now, as bits of enum way_program; 0
+ * if some are unknown, as are children that do not match themselves. */
 static unsigned
 programs_of(struct cli *c, const char *path, const json_t *hosts)
 {
@@ -275,16 +275,16 @@ tell_types(const char *name, const char *kind, const json_t *types,
 			buf_addf(&none, "%s%s", none.len ? ", " : "", type);
 		if (engines == 1U << ENGINE_HEAP)
 			fprintf(stderr,
-			        "stoker: %s is taken of programs that load "
-			        "libstoker-heap.so\n  stoker continuous show "
-			        "%s says if they do not\n",
+			        "stoker: %s profiles need libstoker-heap.so in "
+			        "the program\n  stoker continuous show %s "
+			        "reports programs without it\n",
 			        type, name);
 	}
 	if (none.len)
 		fprintf(stderr,
-		        "stoker: %s: nothing is taken of the programs that "
-		        "match now\n  stoker service set %s --kind %s  # they "
-		        "are %sGo programs\n",
+		        "stoker: %s: no profile can be taken of the programs "
+		        "that match now\n  stoker service set %s --kind %s  # "
+		        "they are %sGo programs\n",
 		        buf_str(&none), name,
 		        programs == PROGRAM_go ? "auto" : "native",
 		        programs == PROGRAM_go ? "" : "not ");
@@ -308,7 +308,7 @@ tell_programs(struct cli *c, const json_t *settings)
 	    strcmp(json_member(service, "source"), "endpoint") != 0 &&
 	    !*json_member(service, "pprofUrl"))
 		fprintf(stderr,
-		        "stoker: %s has no match: nothing is taken\n"
+		        "stoker: %s has no match, so no process is profiled\n"
 		        "  stoker service set %s --exe PATH\n",
 		        name, name);
 	if (!json_object_size(match) || survey_fetch(c, match, &hosts))

@@ -27,8 +27,8 @@ MUST_CHECK int
 program_set_match(json_t *match, const char *kind, const char *word);
 /* Appends the options of stoker run that mean it: "--unit nginx.service". */
 void program_options(const json_t *process, struct buf *out);
-/* Returns the language of a process of a host, by the name of the interpreter
- * or, on this host, by its executable: "go", or "native"; "": not known. */
+/* Returns the language of a process by its interpreter's name or, on this host,
+ * "go" or "native" by its executable; "" if unknown. */
 const char *program_language(const json_t *process, const char *host);
 /* Makes a service's name from a title: "postgresql-15-main" of
  * "postgresql@15-main.service", "srv.py" of "/opt/srv.py"; "" if no character

@@ -20,7 +20,7 @@ json_int_t survey_matching(const json_t *hosts);
 const json_t *survey_processes(const json_t *host);
 /*
  * Appends the processes that a match selects now or, if there are none, says so
- * and lists near matches; or that no worker answers. command is the command
+ * and lists near matches, or says that no worker answers. command is the command
  * that would take a near match, without options, such as
  * "stoker service set web".
  */

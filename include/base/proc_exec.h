@@ -1,5 +1,5 @@
 /*
- * Processes that make whoever looks at them wait.
+ * Processes whose files in /proc block the reader.
  */
 #pragma once
 
@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /*
- * True while an execve(2) of the process waits until its old memory is freed,
- * which a file system of its own may put off for ever. Most files and links of
- * /proc/PID, such as stat, exe, maps, wchan, fd and ns, then keep their readers
- * waiting, too, as do perf_event_open(2), kcmp(2) and process_vm_readv(2). Not
- * so statm, status, cmdline, comm, cgroup and schedstat.
+ * True while an execve(2) of the process waits for its old memory to be freed,
+ * which a FUSE file system of its own can delay for ever. Most files and links
+ * of /proc/PID, such as stat, exe, maps, wchan, fd and ns, then block their
+ * readers, as do perf_event_open(2), kcmp(2) and process_vm_readv(2); statm,
+ * status, cmdline, comm, cgroup and schedstat do not.
  *   Shape    proc_fd is /proc, or AT_FDCWD for the /proc of this process
  *   Source   Linux fs/exec.c, exec_mmap(), which holds exec_update_lock;
  *            fs/proc/base.c; the new memory has no code yet

@@ -48,8 +48,8 @@ bool ways_fit(const struct way_row *way, const char *service_kind);
 /* Returns the ways from outside that fit services of a kind; 0 for an unknown
  * type. */
 uint64_t ways_outside(const char *service_kind, const char *type);
-/* Returns those in which a type is taken all the time; a gauge is never
- * sampled. */
+/* Returns the ways in which continuous profiling takes a type: BUCKETS or, if
+ * there are none, the RECORDER; a gauge in any way but the RECORDER. */
 uint64_t
 ways_all_the_time(const char *service_kind, const char *type, bool gauge);
 /* Returns whether profiles of a type can be captured. */

@@ -24,5 +24,5 @@ size_t source_checks(const struct service *s, const char *type,
                      enum check out[static SOURCE_CHECKS]);
 /* Returns which setting a service lacks if source_of() returned SOURCE_NONE. */
 const char *source_missing(const struct service *s, const char *type);
-/* Appends the command that sets it; nothing if no setting helps. */
+/* Appends what to do, usually a command; nothing if no setting helps. */
 void source_fix(const struct service *s, const char *type, struct buf *out);

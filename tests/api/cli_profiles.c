@@ -4,9 +4,9 @@
  */
 #include "lib/gateway.h"
 
-#define RESTART                                                              \
-	"  systemctl restart stoker-worker, on its host, starts it; stoker " \
-	"hosts\n  shows when each was last heard from\n"
+#define RESTART                                                       \
+	"  systemctl restart stoker-worker  # on the worker's host\n" \
+	"  stoker hosts                     # when each host last reported\n"
 
 TEST(profiles_are_uploaded_listed_named_and_removed)
 {

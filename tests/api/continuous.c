@@ -127,7 +127,7 @@ TEST(a_type_that_no_engine_takes_is_refused_with_what_sets_it)
 }
 END
 
-TEST(a_type_that_no_engine_takes_any_more_is_told)
+TEST(a_type_that_no_engine_takes_any_more_is_listed_as_unsupported)
 {
 	static const char fix[] = "stoker service set " TEST_SERVICE
 				  " --pprof-url URL";
@@ -162,7 +162,7 @@ put_problem(struct test_api *a, const char *tenant, const char *code)
 	ck_assert_int_eq(continuous_problem_put(&a->store.s, &p), 0);
 }
 
-TEST(what_failed_of_a_type_that_is_not_taken_any_more_is_not_told)
+TEST(failures_of_a_type_that_is_no_longer_taken_are_not_listed)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0};

@@ -600,15 +600,15 @@ check doctor_says_so_of_the_worker shows "worker process: .*another installation
 check a_refused_command_says_so says 'another installation of Stoker answers there' second service list
 # A type that is counted by Go programs only, unless the service is native.
 all_the_time() { # types, and what is told
-  shows "$2" stoker_cli continuous on demo --types "$1" && lacks 'nothing is taken' stoker_cli continuous on demo --types cpu
+  shows "$2" stoker_cli continuous on demo --types "$1" && lacks 'no profile can be taken' stoker_cli continuous on demo --types cpu
 }
-check a_type_that_programs_do_not_have_is_told_at_once all_the_time cpu,alloc,mutex '^stoker: alloc, mutex: nothing is taken of the programs that match now'
-check so_is_the_line_that_mends_it all_the_time alloc '^  stoker service set demo --kind native'
-mended() { stoker_cli service set demo --kind native >/dev/null && lacks 'nothing is taken' stoker_cli continuous on demo --types alloc,mutex; }
-check that_line_mends_it mended
+check continuous_on_names_types_that_the_programs_do_not_have all_the_time cpu,alloc,mutex '^stoker: alloc, mutex: no profile can be taken of the programs that match now'
+check continuous_on_prints_the_command_that_sets_the_kind all_the_time alloc '^  stoker service set demo --kind native'
+mended() { stoker_cli service set demo --kind native >/dev/null && lacks 'no profile can be taken' stoker_cli continuous on demo --types alloc,mutex; }
+check setting_the_kind_makes_continuous_on_accept_alloc_and_mutex mended
 check a_type_that_settings_exclude_is_refused_with_its_remedy shows '^  fix: stoker service set ep --source auto' eval 'stoker_cli service add ep --pprof-url http://127.0.0.1:1/ --kind native --source endpoint >/dev/null; stoker_cli continuous on ep --types io'
 nowhere() { stoker_cli service add bare >/dev/null 2>&1; shows 'bare has no match' stoker_cli continuous on bare; }
-check a_service_without_processes_is_told_at_once nowhere
+check continuous_on_says_that_a_service_has_no_match nowhere
 # The windows and captures of one host, on a terminal.
 stoker_cli continuous on demo --types cpu >/dev/null 2>&1
 windows_are_listed() { stoker_cli history demo | grep -q '^win-.* host='; }
@@ -626,7 +626,7 @@ is_silent() {
 check ps_says_that_no_worker_answers is_silent stoker_cli ps
 check a_pid_is_not_called_forbidden_where_no_worker_answers is_silent stoker_cli run --pid $$
 check a_service_is_added_though_no_worker_answers is_silent stoker_cli service add unheard --exe "$STATE/bin/unheard"
-check its_processes_are_not_known_then is_silent stoker_cli service show unheard --processes
+check service_show_says_that_no_worker_answers is_silent stoker_cli service show unheard --processes
 no_service_is_made() { is_silent stoker_cli run --exe "$STATE/bin/nobody" && leaves 1 stoker_cli service show nobody; }
 check no_service_is_made_where_no_worker_answers no_service_is_made
 check a_capture_that_no_worker_takes_names_the_remedy shows '^  systemctl restart stoker-worker' stoker_cli run unheard

@@ -111,7 +111,7 @@ if command -v node >/dev/null; then
   check wasm.is_captured capture wasm
   check wasm.stacks_are_whole complete wasm
   check wasm.without_a_map_is_one_function under wasm 'work;caller;.*;\(WebAssembly\)[; ]' 20
-  check wasm.without_names_is_told says wasm 'note: .*code whose functions are not known'
+  check wasm.without_names_gets_a_note says wasm 'note: .*code whose functions are not known'
   done_with
   target wasm_map node --perf-basic-prof "$targets/wasm.js"
   check wasm_map.is_captured capture wasm_map

@@ -158,7 +158,7 @@ wait_for 10 lost_its_head
 by_pid headless "$headless"
 kill -STOP "$headless"
 take headless 1
-check a_stopped_service_without_its_first_thread_is_told_to_be_stopped holds '.sampleCount == 0
+check a_stopped_service_whose_first_thread_ended_is_reported_as_stopped holds '.sampleCount == 0
   and (.quality.reasons | any(test("processes are stopped")))'
 kill -KILL "$headless"
 

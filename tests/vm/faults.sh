@@ -13,8 +13,8 @@ in_machine sh -c 'install -d -o nobody /run/execs
 execs() { in_machine grep -qx ready /run/execs.said; }
 check a_process_waits_in_execve_for_its_own_file_system wait_for 60 execs
 anew
-check the_worker_starts_beside_it wait_for 60 healthy
-check and_takes_profiles_of_others all_good
+check the_worker_starts_beside_a_process_that_waits_in_execve wait_for 60 healthy
+check other_programs_are_profiled_beside_a_process_that_waits_in_execve all_good
 
 # --- power goes in a capture and in a rollup -----------------------------------------------
 in_machine systemctl stop stoker-worker

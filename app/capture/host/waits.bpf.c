@@ -24,7 +24,7 @@ const char terms[] SEC("license") = "Dual MIT/GPL";
 #define FUTEX_WAIT2 455 /* on all machines */
 #define FUTEX_TID   0x3fffffffu
 /* Lock words for "locked, and others wait": of glibc and Rust, of musl, and of
- * libgomp. The last is also that of a parked thread of Rust, which waits by
+ * libgomp. The last is also that of a parked thread of Rust, which waits with
  * FUTEX_WAIT_BITSET. */
 #define LOCKED_WAITED 2
 #define MUSL_WAITED   0x80000010u

@@ -111,9 +111,9 @@ bool jit_may_look(const struct jit_space *space);
 
 struct jit {
 	enum jit_id id;
-	/* What code in memory is for which names() returns -ENOENT: compiled
-	 * from another language, so that only a map has its names. NULL: other
-	 * code. */
+	/* The name shown for code in memory for which names() returns -ENOENT:
+	 * another language was compiled to it, so that only a map has its
+	 * names. NULL if the language has no such code. */
 	const char *guest;
 	/*
 	 * Recognises a runtime in an image.

@@ -154,8 +154,8 @@ futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n)
 	return wait;
 }
 
-/* True for functions that make any system call or any futex(2), and for one
- * without a name: whose wait it is shows the next. */
+/* True for functions that make any system call or any futex(2), and for those
+ * without a name: the next frame shows what the wait is for. */
 static bool
 is_between(const struct profile *p, uint32_t location)
 {

@@ -59,7 +59,8 @@ struct module {
 	bool described;        /* such code, by capture/jit or, if elf is set,
 	                          by its process: no map of it need be asked
 	                          for */
-	const char *guest;     /* such code without a name: jit.h; or NULL */
+	const char *guest;     /* name of such code if only a map has its
+	                          names (jit.h); or NULL */
 	bool is_32;            /* a 32-bit program or library: not read */
 	bool replaced;         /* elf is no longer the file at path */
 	bool guessed;          /* addresses in it count from the start of the

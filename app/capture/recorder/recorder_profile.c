@@ -198,8 +198,8 @@ count_frames(struct finisher *f, const uint32_t *places, uint32_t n,
 		f->quality->unknown_callers += count;
 }
 
-/* Returns how many places lead a stack that the kernel's programs took for a
- * wait for a lock: the lock, and before it the thread that held it; else 0. */
+/* Returns how many places at the start of a stack stand for a lock that the BPF
+ * programs found: its holder, if known, and the lock; 0 if they found none. */
 static uint32_t
 lock_places(const struct trie *t, const uint32_t *places, uint32_t n)
 {
@@ -210,8 +210,10 @@ lock_places(const struct trie *t, const uint32_t *places, uint32_t n)
 }
 
 /*
- * Finds out if a stack of a wait ends in a lock, and names what it ends in.
- *   Shape    stack is changed
+ * For type mutex, sets *lock to whether the stack waits for a lock; otherwise
+ * *lock means nothing. Names the reason for the wait, if it is known.
+ *   Shape    as futex_wait_of(); stack[0] may be replaced
+ *   Errors   as futex_location()
  */
 static int
 find_lock(struct finisher *f, const uint32_t *places, uint32_t *stack,

@@ -71,8 +71,8 @@ skip_tier(char *text)
 	return *text == '\'' ? text + 1 : text;
 }
 
-/* Cuts off what V8 adds to names of WebAssembly: "-12-turbofan", the number of
- * the function and its tier. */
+/* Removes what V8 appends to WebAssembly names: the function's number and tier,
+ * as in "-12-turbofan". */
 static void
 cut_wasm(char *text)
 {

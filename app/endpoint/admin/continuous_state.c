@@ -85,7 +85,7 @@ has_type(const struct continuous *c, const char *type)
 	return false;
 }
 
-/* Leaves out types that the service had until now. */
+/* Leaves out failures of types that are no longer taken. */
 static void
 put_failing(const struct continuous_view *v, const struct continuous *c,
             struct buf *out)

@@ -1,9 +1,9 @@
 /*
- * Journals of changes to targets that the opener takes back after it was
- * killed.
+ * Journals of changes to targets. If the opener is killed, the next opener
+ * undoes the changes.
  *
- * The next opener acts on a journal with all its capabilities, so it is in a
- * directory to which no other user may write (state_dir of [worker]). The
+ * The next opener acts on a journal with all its capabilities, so the journal is
+ * in a directory to which no other user may write (state_dir of [worker]). The
  * store's directory won't do: the API's user may write there.
  */
 #pragma once
@@ -13,6 +13,7 @@
 #define BOOT_ID 40
 
 /*
+ * Opens a journal in state_dir, or creates it.
  *   Owns     *out is the caller's; it is locked until it is closed
  *   Errors   -EACCES others may have written there; -EWOULDBLOCK another worker
  *            has it; -errno

@@ -1,6 +1,6 @@
 /*
- * Marks: the files and offsets at which probers have inserted probes since the
- * last time that surely none was left.
+ * Marks: files and offsets where probers inserted probes, and may have left
+ * breakpoints. They are cleared once no prober or repair is left.
  *
  * They are in a journal in shared memory (opener_journal.h), so they outlive
  * the worker. If there is no journal, as when another worker has it, they are

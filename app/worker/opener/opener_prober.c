@@ -235,8 +235,9 @@ be_repairer(const struct marks *m)
 	             ?: prober_load(PROBER_ALLOCS, with.fds, &n)
 	             ?: marks_repair(m, &with.allocs);
 	if (rc)
-		log_warn("breakpoints may be left in programs whose "
-		         "allocations were watched: %s",
+		log_warn("breakpoints could not be removed from programs whose "
+		         "allocations were watched: %s; they slow calls down "
+		         "until the programs restart",
 		         strerror(-rc));
 	_exit(rc ? 1 : 0);
 }
@@ -281,7 +282,7 @@ has_any(const struct probers *ps)
 	return false;
 }
 
-/* Forgets a child; false if it is none of these. */
+/* Forgets a child. Returns false if pid is not a prober or a repairer. */
 static bool
 forget(struct probers *ps, pid_t pid)
 {
@@ -326,7 +327,7 @@ prober_child_ended(struct probers *ps, pid_t pid, int status)
 		marks_clear(ps->marks);
 }
 
-/* Returns how many have not ended yet. */
+/* Reaps ending children. Returns how many are left. */
 static size_t
 reap(struct probers *ps)
 {

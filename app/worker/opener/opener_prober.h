@@ -4,15 +4,14 @@
  * (capture/inuse.h). They are separate processes since removing a probe can
  * take some 100 ms, and since the end of a child removes all its probes.
  *
- * Nothing of Stoker kills these children. If a process with a fatal signal
- * inserts or removes a probe in a system call, the kernel can no longer fetch
- * the page that has the breakpoint. It then keeps the breakpoint for as long as
- * the program runs, and each call that hits it costs a trap. So the children
- * block all signals, and end when the opener closes its socket, or dies. A
- * process that exits removes its probes like any other, whatever signal comes.
- * If such a child is killed nevertheless, by SIGKILL to all of the worker or by
- * the kernel for lack of memory, another child repairs what it left. If all are
- * killed at once, the next worker does.
+ * Stoker never kills these children. If a fatal signal is pending while a
+ * system call inserts or removes a probe, the kernel cannot fetch the page of
+ * the breakpoint, which then stays for as long as the program runs: each call
+ * that hits it costs a trap. The children therefore block all signals, and end
+ * when the opener closes its socket or dies. An exiting process takes no more
+ * signals, so the exit removes all probes. If a child is killed nevertheless,
+ * as by the OOM killer, another child repairs what it left; if the whole worker
+ * is killed, the next worker does.
  *   Source   Linux 6.18, kernel/events/uprobes.c, uprobe_unregister_nosync()
  *            ("failed to unregister, leaking uprobe") and
  *            uprobe_write_opcode(); mm/gup.c, __get_user_pages(): -EINTR if
@@ -47,7 +46,8 @@ struct probers {
 
 /* Opens the journal of probes. Errors: -ENOMEM */
 MUST_CHECK int probers_open(struct probers *ps, const char *state_dir);
-/* Has a child remove what the last worker has left, if anything. */
+/* Removes, in a child, what killed processes may have left at the marks. Does
+ * nothing if none was killed, or if such a child already runs. */
 void probers_repair(struct probers *ps);
 
 /*
@@ -69,7 +69,8 @@ prober_load(enum prober_of of, int fds[static PROBER_FDS], size_t *nfds);
  *   Units    percent of a CPU that the probes may cost each process
  *   Owns     takes fds[], also on failure; those that it returns are the
  *            caller's
- *   Errors   -EAGAIN many earlier ones still remove their probes; -errno
+ *   Errors   -EAGAIN too many earlier children still remove their probes;
+ *            -errno
  */
 MUST_CHECK int
 prober_start(struct probers *ps, enum prober_of of, int client, int64_t percent,

@@ -351,9 +351,10 @@ try_programs(const struct trial *t, enum check c, struct finding *out)
 		            "bpf is refused: %s", buf_str(&effect));
 	else if (rc == -EIO)
 		finding_set(out, WARNING,
-		            "free a CPU, or wait: the worker tries it again",
-		            "the process that has the kernel load the programs "
-		            "was ended, most often since it got no CPU: %s",
+		            "reduce the load on the host, or wait: the worker "
+		            "tries again",
+		            "the kernel did not load the BPF programs in time, "
+		            "most often because no CPU was free: %s",
 		            buf_str(&effect));
 	else
 		finding_set(out, WARNING,

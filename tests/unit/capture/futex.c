@@ -89,7 +89,7 @@ TEST(locks_are_known_by_their_functions)
 END
 
 /* What follows the lock in a stack. */
-TEST(a_word_of_a_lock_is_none_in_these_functions)
+TEST(waits_with_the_word_of_a_lock_are_told_apart_by_function)
 {
 	static const struct {
 		const char *stack, *reason;

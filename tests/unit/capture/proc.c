@@ -145,7 +145,7 @@ TEST(a_thread_of_the_kernel_is_known_by_its_flags)
 }
 END
 
-TEST(memory_without_code_is_that_of_an_execve)
+TEST(a_process_with_memory_but_no_code_is_in_execve)
 {
 	ck_assert(proc_has_no_code("1 1 0 0 0 0 0\n"));
 	ck_assert(!proc_has_no_code("645 239 200 4 0 118 0\n"));

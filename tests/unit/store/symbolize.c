@@ -95,9 +95,9 @@ TEST(a_tenant_with_many_requests_keeps_no_other_waiting)
 		for (int k = 0; k < 4; k++) {
 			captured(&t, id);
 			db_skew_clock(t.s.db, 1000 * k);
-			ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id,
-			                               TEST_HOST),
-			                 0);
+			ck_assert_int_eq(
+				symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST),
+				0);
 		}
 		ck_assert(!ends(&t, id));
 		test_tenant(&t.s, others[i]);
@@ -110,7 +110,7 @@ TEST(a_tenant_with_many_requests_keeps_no_other_waiting)
 }
 END
 
-TEST(the_turns_of_tenants_are_those_of_a_host)
+TEST(tenants_take_turns_on_each_host_separately)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SYMBOLIZE struct symbolize there = {0};

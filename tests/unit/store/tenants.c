@@ -573,7 +573,7 @@ TEST(deliveries_of_one_tenant_keep_no_other_waiting)
 }
 END
 
-TEST(deliveries_are_those_of_a_tenant_on_a_host)
+TEST(deliveries_are_listed_by_tenant_and_host)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_DELIVERIES struct delivery_list due = {0}, unwanted = {0},

@@ -84,7 +84,7 @@ fork_slowly(int go, int ready)
 	_exit(0);
 }
 
-/* True if the system call that a process waits in has this number. */
+/* True if a process waits in this system call, with this first argument. */
 static bool
 waits_in(pid_t pid, long call, const char *argument)
 {

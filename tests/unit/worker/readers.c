@@ -116,7 +116,7 @@ TEST(a_process_is_left_alone_for_longer_each_time_up_to_an_hour)
 }
 END
 
-TEST(a_process_is_not_left_alone_for_what_an_earlier_one_of_its_number_did)
+TEST(a_process_is_read_although_an_earlier_one_with_its_pid_was_slow)
 {
 	struct opener *o = calloc(1, sizeof(*o));
 

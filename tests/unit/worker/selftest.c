@@ -387,7 +387,7 @@ TEST(a_filter_that_is_refused_costs_more_and_breaks_nothing)
 	expect(&r, CHECK_WAITS, WARNING, "CONFIG_DEBUG_INFO_BTF");
 	expect(&r, CHECK_WAITS, WARNING, "of these types: block, mutex, io");
 	r.opener.rc[HOST_WAITS] = -EIO;
-	expect(&r, CHECK_WAITS, WARNING, "got no CPU: only programs that keep");
+	expect(&r, CHECK_WAITS, WARNING, "no CPU was free: only programs");
 	host_is(&r, "2\n", "1\n", "1\n", NO_CAPS, "1000");
 	r.opener.rc[HOST_FILTER] = -EPERM;
 	expect(&r, CHECK_FILTER, WARNING, "CAP_BPF");

@@ -19,9 +19,9 @@ json_int_t survey_matching(const json_t *hosts);
 /* Returns the processes of a host of a survey; borrowed. */
 const json_t *survey_processes(const json_t *host);
 /*
- * Appends the processes that a match selects now or, if there are none, says so
- * and lists near matches, or says that no worker answers. command is the command
- * that would take a near match, without options, such as
+ * Appends the processes that a match selects now. If there are none, says so
+ * and lists near matches; or says that no worker answers. command is the
+ * command that would take a near match, without options, such as
  * "stoker service set web".
  */
 void survey_show(struct cli *c, const json_t *match, const char *command,

@@ -15,7 +15,12 @@ TEST(services_are_added_shown_replaced_and_removed)
 		{"service add web --exe /opt/app/web --label team=core --kind "
 	         "go --host host1 --pprof-url http://127.0.0.1:6060/ "
 	         "--source endpoint --description 'the shop'",
-	         0, "web: created\n"},
+	         0,
+	         "web: created\n"
+	         "no worker answers\n"
+	         "  systemctl restart stoker-worker  # on the worker's host\n"
+	         "  stoker hosts                     # when each host last "
+	         "reported\n"},
 		{"service add web --exe /opt/app/web", 1,
 	         "stoker: service 'web' already exists (ServiceExists)\n"},
 		{"service add web2 --unit n/x.service", 64,

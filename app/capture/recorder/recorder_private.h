@@ -83,16 +83,16 @@ struct capture {
 	struct trie trie;
 	struct context_rows contexts;
 	struct joining joining;
-	int error;                 /* why it cannot begin; 0: it can */
-	uint64_t duration_ns;      /* from its beginning, if it is not stopped */
+	int error;            /* why it cannot begin; 0: it can */
+	uint64_t duration_ns; /* from its beginning, if it is not stopped */
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC, or CAPTURE_NOT_BEGUN */
 	uint64_t drained_ns;       /* samples up to this time are counted */
 	int64_t start_ms;
 	uint32_t alive; /* processes */
 	bool window;    /* cut off a capture that goes on */
 	struct quality quality;
-	struct quality unsure; /* counts of samples that may be waits for a
-	                          lock; only for mutex */
+	struct quality unsure; /* counts of all samples of mutex: which are
+	                          waits for a lock is known at the end */
 	struct parts parts;    /* of allocations */
 	struct buf began; /* struct host_usage for each: recorder_usage.c */
 	struct breaks breaks;

@@ -212,7 +212,7 @@ lock_places(const struct trie *t, const uint32_t *places, uint32_t n)
 /*
  * For type mutex, sets *lock to whether the stack waits for a lock; otherwise
  * *lock means nothing. Names the reason for the wait, if it is known.
- *   Shape    as futex_wait_of(); stack[0] may be replaced
+ *   Shape    as futex_wait_of(); a location of stack may be replaced
  *   Errors   as futex_location()
  */
 static int
@@ -220,7 +220,7 @@ find_lock(struct finisher *f, const uint32_t *places, uint32_t *stack,
           uint32_t n, bool *lock)
 {
 	const bool only = f->capture->type == TYPE_mutex;
-	uint32_t led = lock_places(&f->capture->trie, places, n);
+	uint32_t led = lock_places(&f->capture->trie, places, n), leaf;
 	struct futex_wait wait = {NULL, true, false};
 
 	if (led)
@@ -232,9 +232,10 @@ find_lock(struct finisher *f, const uint32_t *places, uint32_t *stack,
 	if (wait.hidden)
 		f->quality->notes |= QUALITY_NOTE_OF(JAVA_PARKS);
 	*lock = wait.lock;
+	leaf = led ? led - 1 : 0; /* below a holder */
 	return wait.reason && (wait.lock || !only)
-	               ? futex_location(f->profile, stack[0], wait.reason,
-	                                &stack[0])
+	               ? futex_location(f->profile, stack[leaf], wait.reason,
+	                                &stack[leaf])
 	               : 0;
 }
 
@@ -404,6 +405,22 @@ add_locks(const struct quality *unsure, int64_t locks, struct quality *q)
 	                    (double)unsure->kept);
 #include "capture/host/quality.def"
 #undef QUALITY
+	if (locks)
+		q->runtimes |= unsure->runtimes;
+}
+
+/* Breaks are of all samples, locks or not, so their counts are scaled, too. */
+static void
+report_breaks(const struct capture *c, struct quality *q)
+{
+	const int64_t kept = q->kept, all = c->unsure.kept ?: kept;
+
+	q->kept = all;
+	breaks_report(&c->breaks, c->modules, q);
+	q->kept = kept;
+	for (uint32_t i = 0; i < q->nbreaks && all; i++)
+		q->breaks[i].stacks = llround((double)q->breaks[i].stacks *
+		                              (double)kept / (double)all);
 }
 
 static int
@@ -685,7 +702,6 @@ capture_profile(const struct capture *c, struct namer *namer,
 		q.cpu_ns = (int64_t)c->trie.total.value;
 	q.stack_bytes = sampler_asked(c->source->sampler)->stack_bytes;
 	q.notes |= sampler_notes(c->source->sampler);
-	breaks_report(&c->breaks, c->modules, &q);
 	if (has_probes)
 		q.unreached = count_all_unreached(c);
 	if (!rc && f.in_use)
@@ -705,6 +721,7 @@ capture_profile(const struct capture *c, struct namer *namer,
 	if (rc)
 		return rc;
 	add_locks(&c->unsure, f.locks, &q);
+	report_breaks(c, &q);
 	if (!c->alive)
 		q.notes |= QUALITY_NOTE_OF(TARGET_GONE);
 	if (has_probes)

@@ -78,6 +78,8 @@ permit(struct opener *o, int client, struct host_ask *ask)
 	case HOST_OF_PROCESS:
 		return grants_look(&o->grants, ask->pid);
 	case HOST_OF_ALLOWED:
+		if (proc_in_exec(AT_FDCWD, ask->pid))
+			return -ETIMEDOUT;
 		return grants_has(&o->grants, WORKER_MAY_LIST, ask->pid,
 		                  proc_start_time(ask->pid))
 		               ? 0

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/proc_exec.h"
 #include "java_attach.h"
 #include "opener.h"
 
@@ -117,7 +118,7 @@ java_ask(struct java *j, const struct grants *granted,
 	int rc;
 
 	if (!started)
-		return -ESRCH;
+		return proc_in_exec(AT_FDCWD, ask->pid) ? -ETIMEDOUT : -ESRCH;
 	if (!grants_has(granted, WORKER_MAY_ASK, ask->pid, started))
 		return -EPERM;
 	rc = find_row(j, ask, started, &row);

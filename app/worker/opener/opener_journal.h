@@ -2,9 +2,9 @@
  * Journals of changes to targets. If the opener is killed, the next opener
  * undoes the changes.
  *
- * The next opener acts on a journal with all its capabilities, so the journal is
- * in a directory to which no other user may write (state_dir of [worker]). The
- * store's directory won't do: the API's user may write there.
+ * The next opener acts on a journal with all its capabilities. So the journal
+ * is in a directory to which no other user may write (state_dir of [worker]).
+ * The store's directory won't do: the API's user may write there.
  */
 #pragma once
 
@@ -19,5 +19,5 @@
  *            has it; -errno
  */
 MUST_CHECK int journal_open(const char *state_dir, const char *name, int *out);
-/* Gets the id of this boot of the machine. */
+/* Gets the id of this boot of the machine. Errors: -errno of its file */
 MUST_CHECK int journal_boot_id(char out[static BOOT_ID]);

@@ -3,52 +3,84 @@
 #include "base/folder.h"
 #include "base/proc_exec.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* The journal stays locked while a process of this worker has it open. */
+/* Opens the journal's file. Its blocks are allocated, since a write to a page
+ * without one ends the process when the disk is full. */
+static int
+open_file(const char *state_dir, int *out)
+{
+	const off_t bytes = sizeof(struct marks);
+	CLEANUP_FD int fd = -1;
+	struct stat st;
+	int rc = journal_open(state_dir, MARKS_JOURNAL, &fd);
+
+	if (!rc &&
+	    (fstat(fd, &st) || (st.st_size != bytes && ftruncate(fd, 0))))
+		rc = -errno;
+	if (!rc)
+		rc = -posix_fallocate(fd, 0, bytes);
+	if (!rc)
+		*out = TAKE_FD(fd);
+	return rc;
+}
+
+/* Children parse what targets have: they do not have the marks, by which the
+ * next opener acts with all its capabilities. */
 static struct marks *
-map(const char *state_dir)
+map(int fd)
 {
 	const size_t bytes = sizeof(struct marks);
-	int flags = MAP_SHARED, fd;
-	struct stat st;
-	void *p;
+	int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
 
-	if (journal_open(state_dir, MARKS_JOURNAL, &fd)) {
-		fd = -1;
-		flags |= MAP_ANONYMOUS;
-	} else if (fstat(fd, &st) ||
-	           ((size_t)st.st_size != bytes &&
-	            (ftruncate(fd, 0) || ftruncate(fd, (off_t)bytes)))) {
-		close(fd);
-		fd = -1;
-		flags |= MAP_ANONYMOUS;
+	if (p == MAP_FAILED)
+		return NULL;
+	if (madvise(p, bytes, MADV_DONTFORK)) {
+		munmap(p, bytes);
+		return NULL;
 	}
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
-	return p == MAP_FAILED ? NULL : p;
+	return p;
 }
 
 struct marks *
-marks_open(const char *state_dir)
+marks_open(const char *state_dir, int *out_rc)
 {
-	struct marks *m = map(state_dir);
 	char boot_id[BOOT_ID] = "";
+	struct marks *m;
+	int fd = -1;
 
-	if (!m)
+	*out_rc = open_file(state_dir, &fd);
+	m = map(fd);
+	if (!m) {
+		close_ptr(&fd);
 		return NULL;
+	}
 	if (journal_boot_id(boot_id) ||
 	    memcmp(m->boot_id, boot_id, sizeof(boot_id))) {
 		marks_clear(m);
 		memcpy(m->boot_id, boot_id, sizeof(boot_id));
 	}
 	return m;
+}
+
+struct marks *
+marks_copy(const struct marks *m)
+{
+	struct marks *copy = malloc(sizeof(*copy));
+
+	if (copy)
+		*copy = *m;
+	return copy;
 }
 
 bool
@@ -67,6 +99,7 @@ marks_add(struct marks *m, int file, uint32_t n,
 	struct mark new = {.n = n};
 	struct stat st;
 
+	assert(n <= ALLOCS_MAX_PLACES);
 	if (fstat(file, &st))
 		return -errno;
 	new.device = st.st_dev;
@@ -76,7 +109,7 @@ marks_add(struct marks *m, int file, uint32_t n,
 		                                    places[i].counter};
 	for (size_t i = 0; i < MARKS_MAX; i++)
 		if (!memcmp(&m->all[i], &new, sizeof(new)))
-			return 0;
+			m->all[i] = (struct mark){0}; /* it is the newest */
 	m->all[m->next % MARKS_MAX] = new;
 	m->next++;
 	return 0;
@@ -97,15 +130,25 @@ struct repair {
 	int rc;
 };
 
+/* Notes why something could not be tried. Other errors are about the process or
+ * the place, which is gone. */
+static void
+note(struct repair *r, int rc)
+{
+	static const int lacks[] = {-EPERM,  -EACCES, -EMFILE,
+	                            -ENFILE, -ENOMEM, -EINTR};
+
+	for (size_t i = 0; i < ARRAY_LEN(lacks) && !r->rc; i++)
+		if (rc == lacks[i])
+			r->rc = rc;
+}
+
 static void
 repair_file(struct repair *r, const struct mark *m, int file)
 {
-	for (uint32_t i = 0; i < m->n && i < ALLOCS_MAX_PLACES; i++) {
-		int rc = allocs_repair(r->with, file, m->places[i].offset,
-		                       m->places[i].counter);
-
-		r->rc = r->rc ?: rc;
-	}
+	for (uint32_t i = 0; i < m->n && i < ALLOCS_MAX_PLACES; i++)
+		note(r, allocs_repair(r->with, file, m->places[i].offset,
+		                      m->places[i].counter));
 }
 
 struct folder {
@@ -123,8 +166,10 @@ look(void *arg, const char *name)
 	struct statx st;
 	uint64_t device;
 
-	if (statx(folder->fd, name, AT_STATX_DONT_SYNC, STATX_INO, &st))
+	if (statx(folder->fd, name, AT_STATX_DONT_SYNC, STATX_INO, &st)) {
+		note(r, -errno);
 		return 0;
+	}
 	device = makedev(st.stx_dev_major, st.stx_dev_minor);
 	for (size_t i = 0; i < MARKS_MAX; i++) {
 		const struct mark *m = &r->marks->all[i];
@@ -135,15 +180,18 @@ look(void *arg, const char *name)
 			continue;
 		file = openat(folder->fd, name,
 		              O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-		if (file < 0)
+		if (file < 0) {
+			note(r, -errno);
 			continue;
+		}
 		repair_file(r, m, file);
 		r->done[i] = true;
 	}
 	return 0;
 }
 
-/* A file that no process maps any more has no breakpoint. */
+/* A file that no process maps any more has no breakpoint. Nor has memory that
+ * an execve(2) is about to free. */
 int
 marks_repair(const struct marks *m, const struct allocs *with)
 {
@@ -157,10 +205,14 @@ marks_repair(const struct marks *m, const struct allocs *with)
 		char name[64];
 
 		snprintf(name, sizeof(name), "%d/map_files", (int)pid);
-		if (!proc_in_exec(dirfd(proc), pid) &&
-		    !folder_open(dirfd(proc), name, &files))
+		if (proc_in_exec(dirfd(proc), pid))
+			continue;
+		rc = folder_open(dirfd(proc), name, &files);
+		note(&r, rc);
+		if (!rc)
 			(void)!folder_each(dirfd(files), look,
 			                   &(struct folder){&r, dirfd(files)});
+		rc = 0;
 	}
 	return rc ?: r.rc;
 }

@@ -28,15 +28,23 @@ struct marks {
 	struct mark all[MARKS_MAX];
 };
 
-/* Opens the journal; empties it if it is of another boot. Returns NULL without
- * memory. */
-struct marks *marks_open(const char *state_dir);
+/*
+ * Opens the journal, and empties it if it is of another boot. Returns NULL
+ * without memory. *out_rc is why there is no journal, or 0.
+ *   Owns     the marks, and the journal's lock, are kept until the process
+ *            ends; its children do not have them
+ */
+struct marks *marks_open(const char *state_dir, int *out_rc);
+/* Returns a copy for a child, to be freed by free(); NULL without memory. */
+struct marks *marks_copy(const struct marks *m);
 bool marks_any(const struct marks *m);
-/* Errors: -errno the file can't be examined */
+/* Shape: n is at most ALLOCS_MAX_PLACES. Errors: -errno the file can't be
+ * examined */
 MUST_CHECK int marks_add(struct marks *m, int file, uint32_t n,
                          const struct allocs_place *places);
 void marks_clear(struct marks *m);
 /* Removes breakpoints that were left at the marks: looks at the mapped files of
  * all processes.
- *   Errors   -errno of the first place that can't be repaired */
+ *   Errors   -errno some could not be looked at. A place where the kernel
+ *            can have no probe any more is no failure */
 MUST_CHECK int marks_repair(const struct marks *m, const struct allocs *with);

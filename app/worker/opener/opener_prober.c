@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -86,6 +87,16 @@ unused_row(const struct probers *ps)
 	while (i < PROBERS_ENDING && ps->ending[i])
 		i++;
 	return i;
+}
+
+static size_t
+count_unused(const struct probers *ps)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < PROBERS_ENDING; i++)
+		n += !ps->ending[i];
+	return n;
 }
 
 static void
@@ -178,9 +189,8 @@ prober_start(struct probers *ps, enum prober_of of, int client, int64_t percent,
 	end(ps, p);
 	memcpy(with.fds, fds, FDS(of) * sizeof(*fds));
 	*nfds = 0;
-	rc = unused_row(ps) + PROBERS <= PROBERS_ENDING
-	             ? start(p, &with, &fds[0])
-	             : -EAGAIN;
+	/* one for each prober that may end, and one for a repair */
+	rc = count_unused(ps) > PROBERS ? start(p, &with, &fds[0]) : -EAGAIN;
 	p->client = client;
 	if (!rc)
 		*nfds = 1 + hand_out(&with, &fds[1]);
@@ -221,6 +231,9 @@ prober_leave(struct probers *ps, int client)
 
 /* --- repairs -------------------------------------------------------------- */
 
+/* A file or the memory of a process may never answer. */
+#define REPAIR_S 60
+
 static void
 be_repairer(const struct marks *m)
 {
@@ -232,10 +245,11 @@ be_repairer(const struct marks *m)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	rc = privilege_close_but(NULL, 0)
+	             ?: privilege_end_within(REPAIR_S)
 	             ?: prober_load(PROBER_ALLOCS, with.fds, &n)
 	             ?: marks_repair(m, &with.allocs);
 	if (rc)
-		log_warn("breakpoints could not be removed from programs whose "
+		log_warn("breakpoints may be left in programs whose "
 		         "allocations were watched: %s; they slow calls down "
 		         "until the programs restart",
 		         strerror(-rc));
@@ -246,13 +260,16 @@ void
 probers_repair(struct probers *ps)
 {
 	size_t row = unused_row(ps);
+	struct marks *copy;
 	pid_t pid;
 
 	if (!ps->killed || ps->repairer || row == PROBERS_ENDING)
 		return;
-	pid = fork();
+	copy = marks_copy(ps->marks);
+	pid = copy ? fork() : -1;
 	if (pid == 0)
-		be_repairer(ps->marks);
+		be_repairer(copy);
+	free(copy);
 	if (pid < 0)
 		return;
 	log_info("removing breakpoints that a killed process may have left");
@@ -263,9 +280,18 @@ probers_repair(struct probers *ps)
 int
 probers_open(struct probers *ps, const char *state_dir)
 {
-	*ps = (struct probers){.marks = marks_open(state_dir)};
+	int rc;
+
+	*ps = (struct probers){0};
+	ps->marks = marks_open(state_dir, &rc);
 	if (!ps->marks)
 		return -ENOMEM;
+	/* rates_open() tells what is wrong with the directory */
+	if (rc == -ENOSPC || rc == -EDQUOT || rc == -EIO)
+		log_warn("%s/" MARKS_JOURNAL ": %s: if all of this worker is "
+		         "killed, the next one does not know where breakpoints "
+		         "may be left",
+		         state_dir, strerror(-rc));
 	ps->killed = marks_any(ps->marks);
 	return 0;
 }

@@ -145,6 +145,8 @@ has_ended(const char *stat)
 	return proc_parse_state(stat) == 'Z';
 }
 
+#define MAX_ENDED 256 /* threads that are looked at, in find_living() */
+
 /* Finds a thread that goes on after the first one has ended. */
 static int32_t
 find_living(int32_t pid, struct buf *stat)
@@ -155,14 +157,15 @@ find_living(int32_t pid, struct buf *stat)
 
 	if (folder_open_tasks(AT_FDCWD, pid, &tasks))
 		return 0;
-	while ((tid = folder_next_number(tasks))) {
+	for (int n = 0; n < MAX_ENDED && (tid = folder_next_number(tasks));
+	     n++) {
 		snprintf(path, sizeof(path), "%d/stat", tid);
 		buf_clear(stat);
 		if (!file_read(dirfd(tasks), path, stat) &&
 		    !has_ended(buf_str(stat)))
-			break;
+			return tid;
 	}
-	return tid;
+	return 0;
 }
 
 static enum host_halt

@@ -286,7 +286,8 @@ TEST(a_program_that_starts_between_two_looks_may_use_several_cpus)
 				       answer = BUF_INIT(BUF_MAX_SMALL);
 
 		buf_addf(&answer,
-		         "{\"items\": [{\"host\": \"a\", \"found\": "
+		         "{\"items\": [{\"host\": \"a\", \"answered\": true, "
+		         "\"found\": "
 		         "{\"processes\": [{\"unit\": \"demo.service\", "
 		         "\"executable\": \"/usr/bin/demo\", \"command\": "
 		         "\"demo\", \"processes\": 1, \"cpuSeconds\": 4, "

@@ -17,10 +17,10 @@ measure() { # name
   wait_for 10 [ -s "$tmp/$1.truth" ]
 }
 # Captures programs at the same time, within the time that each measures, and
-# ends them. Memory is captured for longer, since each of its first samples stands
-# for 64 KiB.
+# ends them: for 5 s, or for LASTS. Memory is captured for longer, since each of
+# its first samples stands for 64 KiB.
 capture() { # type, names
-  local type=$1 name lasts=5
+  local type=$1 name lasts=${LASTS:-5}
   [ "$type" != memory ] || lasts=15
   local -A began
   shift

@@ -47,6 +47,8 @@ struct continuous_host {
 
 void continuous_done(struct continuous *c);
 void continuous_list_done(struct continuous_list *l);
+/* True if types has this one, whether or not c is enabled. */
+bool continuous_has_type(const struct continuous *c, const char *name);
 
 /* Creates or replaces a row; the times in c are ignored. Returns -ENOENT when
  * there is no such service. */

@@ -72,19 +72,6 @@ put_unsupported(const struct continuous *c, const struct service *s,
 	json_close(out, ']');
 }
 
-static bool
-has_type(const struct continuous *c, const char *type)
-{
-	CLEANUP_JSON json_t *types = json_loads(c->types, 0, NULL);
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(types, i, v)
-		if (json_is_string(v) && !strcmp(json_string_value(v), type))
-			return true;
-	return false;
-}
-
 /* Leaves out failures of types that are no longer taken. */
 static void
 put_failing(const struct continuous_view *v, const struct continuous *c,
@@ -95,7 +82,7 @@ put_failing(const struct continuous_view *v, const struct continuous *c,
 		const struct continuous_problem *p = &v->problems.items[i];
 
 		if (strcmp(p->service, c->service) != 0 ||
-		    !has_type(c, p->type))
+		    !continuous_has_type(c, p->type))
 			continue;
 		json_open(out, NULL, '{');
 		json_put_text(out, "profileType", p->type);

@@ -32,6 +32,19 @@ continuous_list_done(struct continuous_list *l)
 	*l = (struct continuous_list){0};
 }
 
+bool
+continuous_has_type(const struct continuous *c, const char *name)
+{
+	CLEANUP_JSON json_t *types = json_loads(c->types, 0, NULL);
+	size_t i;
+	json_t *v;
+
+	json_array_foreach(types, i, v)
+		if (json_is_string(v) && !strcmp(json_string_value(v), name))
+			return true;
+	return false;
+}
+
 int
 continuous_put(struct store *s, const struct continuous *c)
 {

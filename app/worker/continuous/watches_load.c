@@ -50,14 +50,7 @@ watches_ways(const char *service_kind, const char *type)
 bool
 watches_wants(const struct continuous *c, const char *type)
 {
-	CLEANUP_JSON json_t *types = json_loads(c->types, 0, NULL);
-	size_t i;
-	json_t *v;
-
-	json_array_foreach(types, i, v)
-		if (json_is_string(v) && !strcmp(json_string_value(v), type))
-			return c->enabled;
-	return false;
+	return c->enabled && continuous_has_type(c, type);
 }
 
 /* Returns the labels of new windows as text, in canonical form. */

@@ -3,10 +3,11 @@
 #include "base/file.h"
 #include "base/proc_text.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 
-static bool
+static int
 read_proc(int proc_fd, int32_t pid, const char *file, struct buf *out)
 {
 	char path[64];
@@ -14,7 +15,7 @@ read_proc(int proc_fd, int32_t pid, const char *file, struct buf *out)
 	buf_clear(out);
 	snprintf(path, sizeof(path), "%s%d/%s",
 	         proc_fd == AT_FDCWD ? "/proc/" : "", pid, file);
-	return !file_read(proc_fd, path, out);
+	return file_read(proc_fd, path, out);
 }
 
 bool
@@ -23,8 +24,16 @@ proc_in_exec(int proc_fd, int32_t pid)
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 	/* in any other state, an execve blocks readers only briefly */
-	return read_proc(proc_fd, pid, "statm", &text) &&
+	return !read_proc(proc_fd, pid, "statm", &text) &&
 	       proc_has_no_code(buf_str(&text)) &&
-	       read_proc(proc_fd, pid, "status", &text) &&
+	       !read_proc(proc_fd, pid, "status", &text) &&
 	       proc_status_state(buf_str(&text)) == 'D';
+}
+
+int
+proc_read_stat(int proc_fd, int32_t pid, struct buf *out)
+{
+	return proc_in_exec(proc_fd, pid)
+	               ? -ETIMEDOUT
+	               : read_proc(proc_fd, pid, "stat", out);
 }

@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include "base/buf.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,3 +19,9 @@
  *            fs/proc/base.c; the new memory has no code yet
  */
 bool proc_in_exec(int proc_fd, int32_t pid);
+/*
+ * Reads /proc/PID/stat in place of what out has.
+ *   Shape    as above
+ *   Errors   -ETIMEDOUT such an execve(2) waits; as file_read()
+ */
+MUST_CHECK int proc_read_stat(int proc_fd, int32_t pid, struct buf *out);

@@ -200,9 +200,7 @@ take_over(struct proc *p, struct proc *old)
 static int
 read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
 {
-	int rc = proc_in_exec(t->proc_fd, p->pid)
-	                 ? -ETIMEDOUT
-	                 : read_proc(t, p->pid, "stat", text);
+	int rc = proc_read_stat(t->proc_fd, p->pid, text);
 
 	if (!rc)
 		rc = proc_parse_stat(buf_str(text), p->comm, &p->start_time);
@@ -422,8 +420,7 @@ proc_table_ticks(const struct proc_table *t, int32_t pid)
 	CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
 	uint64_t ticks, pages;
 
-	return proc_in_exec(t->proc_fd, pid) ||
-	                       read_proc(t, pid, "stat", &text) ||
+	return proc_read_stat(t->proc_fd, pid, &text) ||
 	                       proc_parse_usage(buf_str(&text), &ticks, &pages)
 	               ? 0
 	               : ticks;

@@ -1,7 +1,6 @@
 #include "triggers.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/proc_exec.h"
 #include "store/session.h"
@@ -162,12 +161,9 @@ usage_of(const struct triggers *t, int32_t pid, struct rule_usage *out,
          uint64_t *pages)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[32];
 
-	snprintf(path, sizeof(path), "%d/stat", pid);
 	out->pid = pid;
-	return !proc_in_exec(*t->proc_fd, pid) &&
-	       !file_read(*t->proc_fd, path, &text) &&
+	return !proc_read_stat(*t->proc_fd, pid, &text) &&
 	       !proc_parse_usage(buf_str(&text), &out->ticks, pages);
 }
 

@@ -19,5 +19,5 @@
  *            has it; -errno
  */
 MUST_CHECK int journal_open(const char *state_dir, const char *name, int *out);
-/* Gets the id of this boot of the machine. Errors: -errno of its file */
+/* Gets the id of this boot. Errors: -errno it cannot be read */
 MUST_CHECK int journal_boot_id(char out[static BOOT_ID]);

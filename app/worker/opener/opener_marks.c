@@ -190,8 +190,8 @@ look(void *arg, const char *name)
 	return 0;
 }
 
-/* A file that no process maps any more has no breakpoint. Nor has memory that
- * an execve(2) is about to free. */
+/* A file that no process maps has no breakpoint any more. A process whose
+ * execve(2) waits is skipped: its old memory will be freed. */
 int
 marks_repair(const struct marks *m, const struct allocs *with)
 {

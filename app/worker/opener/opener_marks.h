@@ -3,8 +3,8 @@
  * breakpoints. They are cleared once no prober or repair is left.
  *
  * They are in a journal in shared memory (opener_journal.h), so they outlive
- * the worker. If there is no journal, as when another worker has it, they are
- * in memory of this worker's processes.
+ * the worker. Without a journal, as when another worker has it, they end with
+ * the opener.
  */
 #pragma once
 
@@ -31,8 +31,8 @@ struct marks {
 /*
  * Opens the journal, and empties it if it is of another boot. Returns NULL
  * without memory. *out_rc is why there is no journal, or 0.
- *   Owns     the marks, and the journal's lock, are kept until the process
- *            ends; its children do not have them
+ *   Owns     the marks and the journal's lock last until the process ends;
+ *            its children have neither
  */
 struct marks *marks_open(const char *state_dir, int *out_rc);
 /* Returns a copy for a child, to be freed by free(); NULL without memory. */
@@ -45,6 +45,6 @@ MUST_CHECK int marks_add(struct marks *m, int file, uint32_t n,
 void marks_clear(struct marks *m);
 /* Removes breakpoints that were left at the marks: looks at the mapped files of
  * all processes.
- *   Errors   -errno some could not be looked at. A place where the kernel
- *            can have no probe any more is no failure */
+ *   Errors   -errno some places could not be tried. A place that is gone
+ *            is no failure */
 MUST_CHECK int marks_repair(const struct marks *m, const struct allocs *with);

@@ -366,6 +366,16 @@ TEST_EACH(no_breakpoint_is_left_by_a_signal_to_all, signals)
 }
 END
 
+/* The opener is left to be waited for by rig_done(). */
+static void
+end_opener(const struct rig *r)
+{
+	tell(r, 'e');
+	ck_assert_int_eq(waitid(P_PID, (id_t)r->opener, &(siginfo_t){0},
+	                        WEXITED | WNOWAIT),
+	                 0);
+}
+
 /* systemd kills what is left of the worker once the opener has ended. */
 TEST_EACH(an_opener_ends_after_its_probes, cases)
 {
@@ -375,10 +385,7 @@ TEST_EACH(an_opener_ends_after_its_probes, cases)
 		SKIP("this kernel or user has no such probes");
 	tell(&r, 'w');
 	await_breakpoints(&r);
-	tell(&r, 'e');
-	ck_assert_int_eq(waitid(P_PID, (id_t)r.opener, &(siginfo_t){0},
-	                        WEXITED | WNOWAIT),
-	                 0);
+	end_opener(&r);
 	kill(r.prober, SIGKILL);
 	ck_assert_uint_eq(breakpoints(&r), 0);
 	await_prober(&r);
@@ -410,10 +417,7 @@ TEST_EACH(what_a_killed_prober_leaves_is_removed, kinds)
 	leave_breakpoint(&r, false);
 	ck_assert_uint_eq(breakpoints(&r), 1);
 	tell(&r, 'r');
-	tell(&r, 'e');
-	ck_assert_int_eq(waitid(P_PID, (id_t)r.opener, &(siginfo_t){0},
-	                        WEXITED | WNOWAIT),
-	                 0);
+	end_opener(&r);
 	ck_assert_uint_eq(breakpoints(&r), 0);
 }
 END
@@ -430,10 +434,7 @@ TEST_EACH(what_a_killed_worker_leaves_is_removed_by_the_next, kinds)
 	close_ptr(&r.exited);
 	ck_assert_int_eq(waitpid(r.opener, NULL, 0), r.opener);
 	ck_assert(start_opener(&r));
-	tell(&r, 'e');
-	ck_assert_int_eq(waitid(P_PID, (id_t)r.opener, &(siginfo_t){0},
-	                        WEXITED | WNOWAIT),
-	                 0);
+	end_opener(&r);
 	ck_assert_uint_eq(breakpoints(&r), 0);
 }
 END

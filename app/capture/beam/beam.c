@@ -8,20 +8,19 @@
 #include <string.h>
 
 #define PLACES    4096
-#define LEAVING   48   /* bytes of code after a call of C */
+#define LEAVING   48   /* bytes of code read after a call to C */
 #define MAX_WORDS 8192 /* of the stack to the next return address */
 #define CP_MASK   3    /* tag bits, which a return address lacks */
 
 struct beam {
 	struct beam_modules modules;
 	uint64_t exit;    /* what a process returns to at its end */
-	uint64_t on_near; /* start of the copy of an Erlang stack */
-	/* The addresses met so far, and what is there, until code may
-	 * change. */
+	uint64_t on_near; /* start of stack->near if it is an Erlang stack */
+	/* What is known of code addresses. A row is valid while the list of
+	 * modules starts at first. */
 	struct beam_place {
 		uint64_t pc, first, place;
-		bool known, kept_fp; /* C code is called with the Erlang stack
-		                        in the frame pointer */
+		bool known, kept_fp; /* see kept_fp() */
 		bool looked;         /* kept_fp is known */
 	} places[PLACES];
 };
@@ -108,7 +107,7 @@ place_of(struct beam *b, uint64_t pc)
 
 /* --- callers -------------------------------------------------------------- */
 
-/* True if a call of C kept the Erlang stack pointer in the frame pointer, not
+/* True if a call to C kept the Erlang stack pointer in the frame pointer, not
  * in the process: the code after the call restores it from there.
  *   Source   emit_leave_runtime() in jit/x86/beam_asm.hpp */
 static bool
@@ -142,7 +141,7 @@ has(const struct unwind_piece *s, uint64_t at)
 }
 
 /* Finds where the Erlang stack of a frame begins: at the stack pointer, unless
- * a call of C has switched to the scheduler's stack. */
+ * a call to C has switched to the scheduler's stack. */
 static int
 find_stack(struct beam *b, const struct jit_space *space,
            const struct unwind_stack *stack, const struct unwind_frame *f,
@@ -301,7 +300,7 @@ list(const struct interp_space *space, struct interp_list *out)
 	return rc;
 }
 
-/* A walk finds threads by the values that they keep themselves. */
+/* A walk needs no threads: beam_find() reads thread-specific values. */
 static int
 attach_walk(const struct interp_space *space, struct interp_threads *out)
 {

@@ -1,11 +1,11 @@
 /*
  * Erlang: functions that the BEAM of OTP 25 to 27 has compiled, on x86-64.
  *
- * They have frames on the stack of their Erlang process, to which the stack
- * pointer leads while they run: its words are terms, with a tag, or return
+ * Their frames are on the stack of their Erlang process, where the stack
+ * pointer points while they run. Its words are tagged terms or return
  * addresses. C code that they call runs on the scheduler's stack, and leaves
  * the Erlang one in memory: beam_walk.h copies it. The BEAM describes each
- * module that it loads to debuggers, in a form of its own (beam_modules.h).
+ * module that it loads to debuggers, in its own format (beam_modules.h).
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "capture/elf/elf.h"
 #include "capture/jit/jit.h"
 
-/* Variables of the program, by their addresses in it. */
+/* Indexes of variables[], which holds their addresses in the program. */
 enum { BEAM_DESCRIPTOR, BEAM_EXIT, BEAM_SCHEDULERS, BEAM_VARIABLES };
 
 struct beam_image {

@@ -49,8 +49,8 @@ by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Reads the rows of the list. Stops in a list that is a circle: the row met
- * last at a power of two is remembered, and is then met again. */
+/* Reads the rows of the list. Detects cycles as Brent does: keeps the row seen
+ * at each power of two. */
 static int
 read_rows(const struct memory *memory, uint64_t at, struct beam_modules *out)
 {
@@ -73,7 +73,7 @@ read_rows(const struct memory *memory, uint64_t at, struct beam_modules *out)
 	return 0;
 }
 
-/* Reads where the modules' code is, and drops other rows. */
+/* Reads the addresses of the modules' code, and drops rows of other kinds. */
 static int
 read_heads(const struct memory *memory, struct beam_modules *m)
 {

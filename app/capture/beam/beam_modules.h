@@ -17,12 +17,12 @@ struct beam_module {
 	uint64_t row;          /* address of its row in the list */
 	uint64_t text, size;   /* its description */
 	uint64_t start, end;   /* its code */
-	uint32_t ranges, name; /* functions, and bytes of the name */
+	uint32_t ranges, name; /* number of functions; bytes of the name */
 	uint8_t *bytes;        /* the description; NULL: not read yet */
 };
 
 struct beam_modules {
-	uint64_t descriptor, first; /* address of the newest row */
+	uint64_t descriptor, first; /* addresses; first: of the newest row */
 	uint64_t looked_ns;
 	struct beam_module *rows; /* by start */
 	uint32_t n;
@@ -30,8 +30,8 @@ struct beam_modules {
 };
 
 void beam_modules_done(struct beam_modules *m);
-/* Finds the module with an address, and reads the list again if there may be a
- * new one; NULL: none has it. */
+/* Finds the module at an address; reads the list again if it may have changed.
+ * NULL: there is none. */
 struct beam_module *
 beam_modules_find(struct beam_modules *m, const struct jit_space *space,
                   uint64_t pc);

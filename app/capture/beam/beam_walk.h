@@ -1,11 +1,11 @@
 /*
- * The stack of an Erlang process, of which a scheduler runs C code.
+ * The stack of an Erlang process for which a scheduler runs C code.
  *
  * Compiled functions run on the process's own stack, as the kernel copies it
  * with each sample. C code runs on the scheduler's: then a walk copies the
  * Erlang stack. Its first frame has the stack's bounds, the others are 24 bytes
  * of the stack each; both bounds are 0 if the scheduler runs no process. A walk
- * has no frames if the stack pointer is that of the Erlang stack.
+ * has no frames if the stack pointer is within the Erlang stack.
  *
  *   Source   Erlang/OTP 25.2 and 27.3, erts/emulator/beam: struct process and
  *            struct ErtsSchedulerData_ in erl_process.h; glibc 2.36 and 2.41,
@@ -15,18 +15,18 @@
 
 #include "capture/interp/walk.h"
 
-#define BEAM_KEYS  16        /* number of values that a thread keeps, */
-#define BEAM_VALUE 792       /* their offset from its thread pointer, */
-#define BEAM_KEY   16        /* and the bytes of one */
+#define BEAM_KEYS  16        /* thread-specific values that are read */
+#define BEAM_VALUE 792       /* offset of the first from the thread pointer */
+#define BEAM_KEY   16        /* bytes from one to the next */
 #define BEAM_RANGE (4 << 20) /* bytes of the schedulers' data */
-/* Bytes that are copied below the top that a process has noted: short calls of
- * C do not note it, and the stack may have grown since. */
+/* Bytes that are copied below the stack top that a process has saved: short
+ * calls to C do not save it, and the stack may have grown since. */
 #define BEAM_BELOW 960
 
-/* Offsets in the data of a scheduler, */
+/* Offset in the data of a scheduler. */
 enum { BEAM_PROCESS = 168 };
-/* and in a process: the top of its stack, and its heap. The word after the heap
- * is its end, at which the stack ends, too. OTP 27 moved the heap. */
+/* Offsets in a process: of its stack's top, and of its heap's start. The next
+ * word is the end of the heap and of the stack. OTP 27 moved the heap. */
 enum { BEAM_STOP = 88, BEAM_HEAP = 128, BEAM_HEAP_27 = 192 };
 
 WALK uint64_t
@@ -37,8 +37,8 @@ beam_word(const struct memory *m, uint64_t at)
 	return walk_copy(m, &word, sizeof(word), at) ? word : 0;
 }
 
-/* Looks at one value that the thread keeps. The lowest one that lies in the
- * schedulers' data is the address of the scheduler's. */
+/* Looks at one thread-specific value. The lowest that lies in the schedulers'
+ * data is the address of the data of this thread's scheduler. */
 WALK enum walk_step
 beam_find(const struct memory *m, const struct interp_list *list,
           uint64_t native, struct walk_at *w)
@@ -60,7 +60,7 @@ beam_find(const struct memory *m, const struct interp_list *list,
 	return WALK_ON;
 }
 
-/* Finds the stack's end: that of the heap that has the stack's top. */
+/* Sets the stack's bounds to those of a heap if it holds the stack's top. */
 WALK bool
 beam_has_stack(const struct memory *m, struct walk_at *w, uint64_t at)
 {

@@ -11,7 +11,7 @@
 
 #define WINDOW    ((uint64_t)64 << 10) /* bytes: buckets lie side by side */
 #define WINDOWS   16                   /* a power of two */
-#define TRIES     3                    /* while a collection publishes */
+#define TRIES     3                    /* if collections publish meanwhile */
 #define LOWEST    4096                 /* least valid address */
 #define MAX_BYTES ((size_t)512 << 20)  /* of rows, and of stacks */
 
@@ -31,7 +31,7 @@ struct reader {
 	struct window {
 		uint64_t at; /* 0: unused */
 		uint32_t got;
-		uint8_t *bytes; /* WINDOW of them, from the first use on */
+		uint8_t *bytes; /* WINDOW bytes; NULL before the first use */
 	} windows[WINDOWS];
 };
 
@@ -112,7 +112,7 @@ words(struct reader *r, uint64_t addr, uint64_t *out, size_t n)
 
 /*
  * Sums published counts, and those of the cycle that is being published. While
- * nothing was ever published, everything counts: find_unpublished().
+ * nothing has been published yet, everything counts: publish().
  */
 static void
 take_memory(const struct reader *r, const uint64_t *record, struct go_bucket *b)
@@ -253,8 +253,8 @@ clear(struct go_buckets *b)
 	b->rows = b->stacks = BUF_INIT(MAX_BYTES);
 }
 
-/* Reads the list again when the runtime began the next cycle meanwhile, and may
- * have moved counts of some buckets and not yet of others. */
+/* Reads the list again if the runtime began the next cycle meanwhile: it may
+ * have moved the counts of only some buckets. */
 static int
 read_stable(struct reader *r)
 {

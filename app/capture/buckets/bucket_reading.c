@@ -194,7 +194,7 @@ find_now(struct go_buckets *now, const struct reading_row *row)
 	struct go_bucket *rows = (void *)now->rows.p;
 	uint32_t i;
 
-	/* The table is full, so that a missing address is not added. */
+	/* Marked as full, the table does not add a missing address. */
 	now->addrs.max = now->addrs.n;
 	if (!now->addrs.n || pairs_intern(&now->addrs, 0, row->addr, &i) ||
 	    hash_stack(now, &rows[i]) != row->stack)
@@ -227,7 +227,7 @@ add_before(struct go_buckets *before, const struct reading_row *row)
 	int rc = pairs_intern(&before->addrs, 0, row->addr, &i);
 
 	if (!rc && i < n)
-		rc = -EBADMSG; /* a bucket that comes twice */
+		rc = -EBADMSG; /* the bucket is listed twice */
 	buf_add(&before->rows, &b, sizeof(b));
 	return rc ? rc : buf_err(&before->rows);
 }

@@ -8,9 +8,8 @@
  *	per process: struct reading_process, then its rows
  *
  * A reading has no stacks: the runtime never frees a bucket, so the address
- * stands for the stack, of which a hash is kept. When a bucket is missing at
- * its address, the process runs another program: exec(2) keeps both pid and
- * start time.
+ * stands for the stack, and a hash is kept to check it. If a bucket is gone,
+ * the process runs another program: exec(2) keeps both pid and start time.
  */
 #pragma once
 

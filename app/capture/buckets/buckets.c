@@ -1,6 +1,6 @@
 /*
- * Profiles made of buckets. A capture looks at them twice; each of consecutive
- * windows looks once, and compares that with the reading before it.
+ * Profiles made of buckets. A capture looks at them twice; a window looks once
+ * and compares them with the reading of the window before it.
  */
 #include "capture/buckets.h"
 
@@ -17,13 +17,13 @@
 #define TICK_NS  UINT64_C(10000000) /* precision of a process's start time */
 
 /* A new process must execute the matched program within this time; until then
- * it could not be recognized. */
+ * it cannot be recognized. */
 #define EXEC_NS (10 * NS_PER_S)
 
-/* Rates at which a profile that we turn on counts. */
+/* Rates of the profiles that the worker turns on. */
 #define BLOCK_CYCLES 20000 /* some 10 us; shorter events at random */
 #define MUTEX_ONE_OF 5
-#define MEMORY_BYTES (128 << 10) /* a quarter of what Go itself takes */
+#define MEMORY_BYTES (128 << 10) /* a quarter of Go's default */
 
 /* A process whose buckets are read. */
 struct looked {
@@ -153,8 +153,8 @@ keep_of(const struct buckets *b)
 	                               : HOST_KEEP_MUTEX;
 }
 
-/* Turns on a program's counting. What the first look found was counted in
- * earlier captures. */
+/* Turns on a program's profile. Counts found by the first look are of earlier
+ * captures. */
 static int
 turn_on(struct buckets *b, struct looked *v)
 {
@@ -283,7 +283,6 @@ buckets_counts(const void *state)
 
 /* --- the second look ------------------------------------------------------ */
 
-/* The second look. */
 struct second {
 	struct buckets *b;
 	struct go_elapsed elapsed;

@@ -10,7 +10,6 @@
 #define SIGNATURE "OTEL_CTX"
 #define VERSION   2
 
-/* As in memory. */
 struct header {
 	char signature[8];
 	uint32_t version, size;

@@ -33,10 +33,10 @@ size_t published_find(const char *maps, size_t n,
                       uint64_t out[static PUBLISHED_MAX_NAMED]);
 /*
  * Reads the encoded context of a process, the first time or again. If it has
- * not changed, only its 32 bytes of header are read.
+ * not changed, only its 32-byte header is read.
  *
- *   Shape    out is BUF_INIT(PUBLISHED_MAX_BYTES); returns 1 when it was read, 0
- *            if it is unchanged
+ *   Shape    out is BUF_INIT(PUBLISHED_MAX_BYTES); returns 1 if a context was
+ *            read, 0 if it is unchanged
  *   Errors   -ENOENT there is none, -EAGAIN it changed at each try, -E2BIG past
  *            PUBLISHED_MAX_BYTES, -ENOMEM, -ETIMEDOUT, those of memory_copy();
  *            *p is then {0}

@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CODE      64 /* bytes of the function that are looked at */
+#define CODE      64 /* bytes of the function that are read */
 #define MAX_ENTRY 4096
 
-/* The state is before 20 numbers of progress, two words and three pointers. */
+/* Bytes from the state to the identifier: the state, padded to 8, two pointers,
+ * two 4-byte words, and 20 8-byte numbers of progress. */
 #define STATE_BEFORE 192
 #define READ         (STATE_BEFORE + sizeof(int64_t))
 

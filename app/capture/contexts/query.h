@@ -1,11 +1,11 @@
 /*
- * The query that a process of PostgreSQL works for: its identifier, as
+ * The query that a PostgreSQL process runs: its identifier, as
  * pg_stat_activity shows it, if the server computes one (compute_query_id).
  *
- * Each process of a server has an entry in shared memory. Where the identifier
- * lies in it is read from the instructions of a function that returns it, since
- * the layout changes with versions and options of the build. The distance
- * between it and the state of the process is the same in all of them.
+ * Each process of a server has an entry in shared memory. The layout changes
+ * with the version and build options, so the offset of the identifier is read
+ * from the instructions of a function that returns it. The distance between
+ * the identifier and the state of the process is the same in all versions.
  *
  *   Source   PostgreSQL 14 to 18, backend_status.h: struct PgBackendStatus;
  *            backend_status.c: pgstat_get_my_query_id()
@@ -26,11 +26,11 @@ struct query_at {
 };
 
 /*
- * Finds that place in a file.
+ * Finds that place in a program's file.
  *   Errors   -ENOENT the file is no such server; -EIO, -ENOMEM
  */
 MUST_CHECK int query_find(const struct elf_image *e, struct query_at *out);
-/* Sets what the program in the kernel is to read in a process, all but pid. */
+/* Sets what the BPF program reads in a process, except pid. */
 void
 query_resolve(const struct query_at *q, uint64_t bias, struct context_at *out);
 /*

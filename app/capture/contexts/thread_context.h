@@ -17,13 +17,13 @@
 #define THREAD_KEY            64 /* bytes of a name, with a NUL */
 #define THREAD_MAX_ATTRIBUTES 16 /* of one context; more are left out */
 #define THREAD_SPAN           48 /* hexadecimal digits of a trace and a span */
-#define THREAD_TRACE          32 /* of these, those of the trace */
+#define THREAD_TRACE          32 /* those of the trace, which come first */
 
 /* Names of attributes by their number, as a process publishes them. */
 struct thread_keys {
 	bool used; /* its threads publish contexts */
 	uint32_t n;
-	char names[THREAD_MAX_KEYS][THREAD_KEY]; /* "": not to be shown */
+	char names[THREAD_MAX_KEYS][THREAD_KEY]; /* "": not shown */
 };
 
 /*

@@ -5,8 +5,8 @@
  * If the program or a library that was loaded at its start defines the
  * variable, it lies at a fixed offset from the thread pointer. A library that
  * was loaded later has a block of memory in each thread, and the variable is in
- * that block. The dynamic linker tells the code that uses the variable which
- * case applies; the same words are read here.
+ * that block. The dynamic linker writes words that say which case applies, for
+ * the code that uses the variable; they are read here.
  *
  *   Source   opentelemetry-specification, oteps/profiles/4947-thread-ctx.md;
  *            ELF Handling For Thread-Local Storage, Drepper 2013, 3.4.2, 3.4.6;
@@ -29,10 +29,10 @@
 struct thread_tls {
 	enum {
 		THREAD_TLS_FIXED,      /* at offset from the thread pointer */
-		THREAD_TLS_OFFSET,     /* at a place are this offset, */
-		THREAD_TLS_DESCRIPTOR, /* a descriptor of two words, */
-		THREAD_TLS_MODULE,     /* or the module's number, and the offset
-		                          in its block */
+		THREAD_TLS_OFFSET,     /* place holds this offset */
+		THREAD_TLS_DESCRIPTOR, /* place holds a two-word descriptor */
+		THREAD_TLS_MODULE,     /* place holds the module's number, and
+		                          the offset in its block */
 	} kind;
 	uint16_t machine;
 	int64_t offset;

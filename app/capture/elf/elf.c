@@ -292,8 +292,8 @@ scan_notes_at(struct elf_image *e, uint64_t offset, uint64_t size)
 	return r == -ENOMEM ? r : 0;
 }
 
-/* Finds a note. Sections come first: segments of a separate debug file describe
- * bytes that only the stripped file has. */
+/* Finds the build-id. Sections come first: segments of a separate debug file
+ * describe bytes that only the stripped file has. */
 static int
 read_build_id(struct elf_image *e)
 {
@@ -528,12 +528,12 @@ forget_sections(struct elf_image *e)
 
 /* --- symbols by their hashes ---------------------------------------------- */
 
-/* The hashes that linkers write beside dynamic symbols; file offsets. */
+/* A hash table of dynamic symbols. */
 struct hashes {
 	bool gnu;
-	uint32_t nbuckets, first; /* symbol that has a hash */
+	uint32_t nbuckets, first; /* first: first symbol in the table */
 	uint32_t nblooms, shift;
-	uint64_t blooms, buckets, chains;
+	uint64_t blooms, buckets, chains; /* file offsets */
 	const struct elf_section *symbols, *names;
 };
 
@@ -549,7 +549,7 @@ is_power_of_2(uint32_t n)
 	return n && !(n & (n - 1));
 }
 
-/* Reads where a table is, and how large; false if it cannot be read. */
+/* Reads the header of a table; false if it cannot be read. */
 static bool
 read_hashes(const struct elf_image *e, uint64_t vaddr, struct hashes *out)
 {
@@ -606,7 +606,7 @@ hash_of(const struct hashes *t, const char *name)
 	return h;
 }
 
-/* False if no symbol has the hash, which one word of most tables shows. */
+/* False if the Bloom filter, which GNU tables have, rules the hash out. */
 static bool
 may_have(const struct elf_image *e, const struct hashes *t, uint32_t hash)
 {
@@ -780,7 +780,7 @@ find_dynamic(const struct elf_image *e, struct elf_section *symbols,
 	return 0;
 }
 
-/* Adds sections for the dynamic symbols, which segments describe, too. */
+/* Adds sections for the dynamic symbols, which PT_DYNAMIC describes too. */
 static int
 add_dynamic_sections(struct elf_image *e)
 {

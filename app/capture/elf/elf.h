@@ -3,7 +3,7 @@
  *
  * An image is an open descriptor or copied memory (the vdso). Nothing is
  * mapped: every byte is copied out by elf_read() and checked once. When the
- * file is truncated or rewritten meanwhile, a read gives -EIO or wrong bytes,
+ * file is truncated or rewritten meanwhile, a read returns -EIO or wrong bytes,
  * but never SIGBUS, nor a length that changes after the check. No path is
  * opened here.
  *
@@ -65,11 +65,11 @@ struct elf_image {
 };
 
 /*
- * Reads headers, sections' headers and the build-id.
+ * Reads the ELF header, segments, section headers and the build-id.
  *
  *   Owns     *out is the caller's, elf_free() it; on success elf_open_fd owns
  *            fd, elf_open_memory has copied the bytes
- *   Errors   -ENOEXEC not an ELF we read, -EIO, -ENOMEM, -errno of fstat;
+ *   Errors   -ENOEXEC no supported ELF file, -EIO, -ENOMEM, -errno of fstat;
  *            *out untouched, fd still the caller's
  */
 MUST_CHECK int elf_open_fd(int fd, struct elf_image **out);
@@ -106,9 +106,9 @@ elf_vaddr_of(const struct elf_image *e, uint64_t offset, uint64_t *vaddr);
  *
  *   Shape    start, offset: as in /proc/PID/maps or PERF_RECORD_MMAP2; for
  *            the vdso offset is 0. flags: PF_X for an executable mapping, 0
- *            for any. Where two segments share a page of the file, the
- *            mapping is of the one that begins there, and in a program with
- *            fixed addresses of the one that belongs at start.
+ *            for any. If two segments share a page of the file, the one that
+ *            begins there counts; in a program with fixed addresses, the one
+ *            that belongs at start.
  *   Errors   -ENOENT when no segment is mapped from that offset
  *   Source   gABI 5, Base Address; segments are mapped by whole pages
  */
@@ -133,7 +133,7 @@ elf_section(const struct elf_image *e, const char *name);
 const struct elf_section *
 elf_section_typed(const struct elf_image *e, uint32_t type);
 
-/* Called with a symbol and its name, which is valid until it returns. */
+/* Called with a symbol and its name, which is valid during the call. */
 typedef void elf_symbol_seen(void *arg, const Elf64_Sym *sym, const char *name);
 /*
  * Goes through the symbols of a table, SHT_SYMTAB or SHT_DYNSYM.
@@ -166,7 +166,8 @@ struct elf_altlink {
 	uint8_t build_id[ELF_MAX_BUILD_ID];
 };
 /*
- * Reads from .gnu_debugaltlink the file with which a debug file shares entries.
+ * Reads from .gnu_debugaltlink the name and build-id of the file with which a
+ * debug file shares entries.
  *
  *   Errors   -ENOENT none, -EINVAL no name, too long, or no build-id
  *   Source   dwz(1); DW_FORM_GNU_ref_alt

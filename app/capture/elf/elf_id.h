@@ -1,4 +1,4 @@
-/* Identifiers by which profiles name an ELF file, other than its build-id. */
+/* Identifiers by which profiles name an ELF file. */
 #pragma once
 
 #include "elf.h"
@@ -6,8 +6,8 @@
 #define ELF_ID_MAX 512 /* with its NUL */
 
 /*
- * Get the identifiers of a file, in the form in which profiles have them: its
- * build-id in hexadecimal, Go's build ID, and htlhash. "": it has none.
+ * Get an identifier of a file as profiles write it: its build-id in
+ * hexadecimal, Go's build ID, and htlhash. "": it has none.
  */
 void elf_gnu_id(const struct elf_image *e, char out[static ELF_ID_MAX]);
 void elf_go_id(const struct elf_image *e, char out[static ELF_ID_MAX]);

@@ -63,7 +63,7 @@ add_segment(struct elf_image *e, const struct elf_section *s, uint64_t offset)
 	return 0;
 }
 
-/* Adds the code of a section after the file. */
+/* Appends a section's code to the image. */
 static int
 add_code(struct elf_image *e, const struct elf_section *s,
          elf_object_read *read, void *arg)

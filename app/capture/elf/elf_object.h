@@ -1,8 +1,8 @@
 /*
- * Object files that describe code made at run time. Just-in-time compilers keep
+ * Object files that describe JIT-compiled code. Just-in-time compilers keep
  * such files in memory, for debuggers; the address of each section in the file
- * is where its code lies in the process. The image made of a file is like that
- * of a linked one: symbols have addresses, segments are the code and the frame
+ * is where its code lies in the process. The resulting image is like that of a
+ * linked file: symbols have addresses, segments are the code and the frame
  * information, and relocations are applied.
  *
  *   Source   gABI 5, Relocation; x86-64 psABI, 4.4.1; "ELF for the Arm 64-bit
@@ -21,8 +21,8 @@ typedef int elf_object_read(void *arg, uint64_t addr, void *out, size_t n);
  * Makes an image of an object file.
  *
  *   Shape    code that can't be read is taken from the file, or left out.
- *            Every segment with PF_X is a section of code; there is one at
- *            least
+ *            Every segment with PF_X is a section of code; there is at least
+ *            one
  *   Owns     *out is the caller's, elf_free() it
  *   Errors   -ENODATA no section of code has an address, -E2BIG past
  *            ELF_MAX_OBJECT or ELF_MAX_SEGMENTS, as elf_open_memory();

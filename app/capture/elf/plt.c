@@ -232,7 +232,7 @@ find_x86_64(struct reader *r, const struct elf_section *s, const uint8_t *code)
 #define BTI_C  UINT32_C(0xd503245f)
 #define NOP    UINT32_C(0xd503201f)
 #define BR_X17 UINT32_C(0xd61f0220)
-#define SLOT   8 /* most instructions */
+#define SLOT   8 /* most instructions in a slot */
 
 /* Decodes adrp x16, PAGE; ldr x17, [x16, #OFFSET], which load the address. */
 static bool

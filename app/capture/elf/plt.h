@@ -16,8 +16,8 @@
 struct plt_slot {
 	uint64_t start, end; /* vaddr */
 	const char *name;    /* name of the function; NULL: it has none */
-	uint64_t chooser;    /* vaddr of the function that chooses it then;
-	                        or 0 */
+	uint64_t chooser;    /* without a name: vaddr of the function that
+	                        chooses it; else 0 */
 };
 
 struct plt {

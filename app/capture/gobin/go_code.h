@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GO_CODE_MAX 64 /* most operands kept of one piece */
+#define GO_CODE_MAX 64 /* operands kept per piece of code */
 
 enum go_use {
 	GO_ADDRESS, /* lea x(%rip), %r64 */
@@ -34,6 +34,6 @@ struct go_operands {
 void
 go_code_operands(const uint8_t *code, size_t n, uint64_t vaddr, enum go_use use,
                  uint64_t low, uint64_t high, struct go_operands *out);
-/* Keeps the operands that other has as well, or that it does not have. */
+/* Keeps the operands that other has too (has is 1), or lacks (has is 0). */
 void go_operands_keep(struct go_operands *o, const struct go_operands *other,
                       int has);

@@ -122,8 +122,8 @@ try_pclntab(void *arg, uint64_t vaddr)
 	return s->rc && s->tries++ < MAX_TABLES;
 }
 
-/* Finds the table by its first eight bytes, without the last byte of the magic
- * and the quantum. */
+/* Finds the table by its first eight bytes, except the quantum and the lowest
+ * bit of the magic, which vary. */
 static int
 by_looks(const struct elf_image *elf, struct gobin_pclntab *t)
 {
@@ -257,8 +257,8 @@ is_moduledata(const struct gobin *g, const uint64_t *w)
 }
 
 /*
- * Guesses the version of a program without one, by the layout. Layouts then
- * fit; the numbers of special functions may be wrong.
+ * Guesses the version of a program that does not state it, from the layout.
+ * The layout is then right; the ids of special functions may be wrong.
  */
 static unsigned
 guess_minor(const struct gobin *g, const uint64_t *w)

@@ -16,8 +16,8 @@
  *
  *   Threads  one at a time
  *   Source   Go 1.18 to 1.27, x86-64 and aarch64: runtime/symtab.go,
- *            runtime/symtabinl.go, internal/abi/symtab.go; 1.20 by its sources
- *            only. Only one text section, as cmd/link writes for both
+ *            runtime/symtabinl.go, internal/abi/symtab.go; 1.20 from its
+ *            sources only. Only one text section, as cmd/link writes for both
  */
 #pragma once
 
@@ -38,8 +38,7 @@ struct gobin_about {
 	unsigned minor;                  /* 24; a guess without a version */
 	uint16_t machine;                /* EM_X86_64, EM_AARCH64 */
 	uint64_t pclntab, moduledata;
-	uint64_t text, etext; /* text of Go's functions and of C code linked
-	                         with it */
+	uint64_t text, etext; /* Go functions, and C code linked with them */
 	uint64_t noptrdata, enoptrdata, data, edata; /* variables */
 	uint64_t bss, ebss, noptrbss, enoptrbss;
 	uint64_t types, etypes;
@@ -122,11 +121,11 @@ gobin_frame(struct gobin *g, uint64_t vaddr, struct gobin_frame *out);
 struct gobin_line {
 	const char *name;    /* as in the program, "pkg.(*T[...]).M"; not "" */
 	const char *file;    /* "" unknown */
-	uint32_t line;       /* current line in this function; 0 unknown */
+	uint32_t line;       /* line at vaddr; 0 unknown */
 	uint32_t start_line; /* line of its declaration (from 1.20 on); 0
 	                        unknown */
-	uint64_t vaddr;      /* vaddr of that line; for inlined calls the
-	                        vaddr asked for */
+	uint64_t vaddr;      /* the vaddr asked for; from the second row on,
+	                        of the call that is inlined */
 	uint8_t func;        /* enum gobin_func */
 	bool inlined;        /* inlined into the next row */
 };

@@ -48,8 +48,8 @@ struct gobin {
 /* --- finding -------------------------------------------------------------- */
 
 /*
- * Calls seen for each aligned word in a loaded segment that equals what, while
- * it returns true. Reads at most max bytes of each segment.
+ * Calls seen for each aligned word of loaded segments that equals what under
+ * mask, until it returns false. Reads at most max bytes of each segment.
  *
  *   Shape    flags: PF_* that the segment must have
  *   Errors   -ENOMEM; bytes that can't be read are skipped
@@ -90,7 +90,7 @@ struct gobin_function {
 };
 MUST_CHECK bool
 gobin_function(struct gobin *g, uint64_t vaddr, struct gobin_function *out);
-/* Returns the word at a byte of _func, or after it. */
+/* Returns the word at an offset from _func, in it or after it. */
 uint32_t gobin_field(const struct gobin_function *f, size_t byte);
 /* Returns the value of a pc-value table at vaddr; -1 when there is none. */
 int32_t gobin_value(struct gobin *g, const struct gobin_function *f,

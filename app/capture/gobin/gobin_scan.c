@@ -24,7 +24,7 @@ scan_chunk(const uint8_t *p, size_t n, uint64_t vaddr, uint64_t what,
 	return true;
 }
 
-/* Examines a segment chunk by chunk; false: the search is over. */
+/* Scans a segment chunk by chunk; false: seen() ended the search. */
 static bool
 scan_segment(const struct elf_image *elf, const struct elf_segment *s,
              uint8_t *chunk, uint64_t what, uint64_t mask, uint64_t max,

@@ -214,7 +214,7 @@ struct second {
 	int64_t sums[COLUMNS]; /* of all processes */
 };
 
-/* A program may count anything: no value is negative. */
+/* A program may write any count; an increase that cannot be true is 0. */
 static int64_t
 increase(uint64_t now, uint64_t before)
 {

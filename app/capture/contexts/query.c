@@ -8,8 +8,8 @@
 #define CODE      64 /* bytes of the function that are read */
 #define MAX_ENTRY 4096
 
-/* Bytes from the state to the identifier: the state, padded to 8, two pointers,
- * two 4-byte words, and 20 8-byte numbers of progress. */
+/* Bytes from the state to the identifier: the state, padded to 8, 2 pointers,
+ * 2 4-byte words, and 20 8-byte numbers of progress. */
 #define STATE_BEFORE 192
 #define READ         (STATE_BEFORE + sizeof(int64_t))
 

@@ -3,7 +3,7 @@
  *
  * An image is an open descriptor or copied memory (the vdso). Nothing is
  * mapped: every byte is copied out by elf_read() and checked once. When the
- * file is truncated or rewritten meanwhile, a read returns -EIO or wrong bytes,
+ * file is truncated or rewritten meanwhile, a read yields -EIO or wrong bytes,
  * but never SIGBUS, nor a length that changes after the check. No path is
  * opened here.
  *

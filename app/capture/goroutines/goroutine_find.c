@@ -24,9 +24,9 @@ struct candidate {
 };
 
 /*
- * Calls show for windows that cover [start, end), each with some bytes after it
- * so that nothing is cut, until it returns other than 0. Memory that can't be
- * read is skipped.
+ * Calls show for windows that cover [start, end), until it returns nonzero.
+ * Each overlaps the next, so that nothing is cut. Memory that can't be read is
+ * skipped.
  */
 typedef int
 look(struct go_runtime *r, uint64_t addr, const uint8_t *p, size_t n);
@@ -78,8 +78,8 @@ collect(uint64_t addr, const uint8_t *p, size_t n, struct candidate *out)
 	return count;
 }
 
-/* Reads the first and last element of each candidate: either two words or two
- * structs. */
+/* Reads the first and last element of each candidate, or the structs that they
+ * point to. */
 static int
 read_ends(const struct go_runtime *r, const struct candidate *c, size_t n,
           bool structs, struct memory_piece *pieces, struct memory_batch *b)
@@ -129,7 +129,7 @@ begins_function(const struct go_runtime *r, uint64_t addr,
 
 /*
  * True when runtime.main begins at addr. The name decides, since the number of
- * the function depends on the version; the number decides where names were
+ * the function depends on the version; the number decides if names were
  * removed.
  */
 static bool
@@ -153,7 +153,7 @@ fits(const struct go_layout *l, const struct memory_piece *p)
 	return p->got >= l->size && go_layout_fits(l, p->p, p->addr);
 }
 
-/* True when a struct fits a layout that is known only by its version. */
+/* True when a struct fits a layout that was chosen by version alone. */
 static bool
 fits_well(const struct go_runtime *r, const struct go_layout *l,
           const struct memory_piece *p)
@@ -191,7 +191,7 @@ is_list(struct go_runtime *r, const struct memory_piece ends[2],
 	return true;
 }
 
-/* Keeps the longest list in a window. Returns 1 when there is one. */
+/* Keeps a list in a window if it is longer than those before. */
 static int
 look_for_list(struct go_runtime *r, uint64_t addr, const uint8_t *p, size_t n)
 {
@@ -269,7 +269,7 @@ take_reason(char out[GO_MAX_REASON + 1], const struct memory_piece *p)
 }
 
 /* Reads the strings from p on; those after the array's end are never used. True
- * when this is the array. */
+ * when p is the array. */
 static bool
 read_reasons(struct go_runtime *r, const uint8_t *p, size_t n)
 {

@@ -24,7 +24,7 @@ struct go_runtime {
 };
 
 /*
- * Finds all of these.
+ * Finds the list, the layout and the reasons.
  *
  *   Shape    the caller sets mem, bin and bias
  *   Errors   -EPROTO goroutines could not be found; as memory_read()

@@ -44,7 +44,7 @@ struct go_frames {
 	const struct modules *modules;
 	uint32_t module;
 	struct profile *p;
-	struct pairs known; /* (function that it calls, pc) */
+	struct pairs known; /* (gobin_func of the callee, pc) */
 	struct go_location {
 		uint32_t row;  /* PROFILE_NONE: not shown */
 		uint8_t calls; /* enum gobin_func of its outermost line */

@@ -28,7 +28,7 @@ struct go_groups {
 	struct go_tags tags;
 	struct pairs stacks; /* (caller's node, pc); node 0 is empty */
 	struct pairs sites;  /* (stack, gopc) */
-	struct pairs keys;   /* (site, other members), one per group */
+	struct pairs keys;   /* (site, tags and state), one per group */
 	struct go_group *groups;
 	uint32_t cap;
 	struct buf members;   /* struct go_member, in the order of allgs */

@@ -23,7 +23,7 @@ enum {
 #define STARTPC_FIRST 232
 #define STARTPC_LAST  (GO_MAX_G - 64)
 
-/* Sets members at a fixed distance from these in all versions. */
+/* Sets the members whose distance from others is the same in all versions. */
 static void
 fill(struct go_layout *l)
 {
@@ -91,7 +91,7 @@ find_startpc(const uint8_t *g, go_is_main *is_main, void *arg)
 static bool
 may_be_status(const uint8_t *g, size_t at)
 {
-	/* The word also has the lock of the stack, which is 0. */
+	/* The word also holds stackLock, which is 0. */
 	uint64_t v = memory_u64(g, at);
 
 	return (v & ~(uint64_t)SCAN) >= GO_RUNNABLE &&

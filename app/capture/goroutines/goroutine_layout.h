@@ -1,9 +1,9 @@
 /*
  * Layout of a struct g, and reading one.
  *
- * A program's goroutine 1 shows the layout: its number is 1 and it began at
- * runtime.main. A version that goroutine_layout.def lacks can therefore be read
- * too, or is known to be unreadable.
+ * A program's goroutine 1 shows the layout: its number is 1 and its first
+ * function is runtime.main. A version that goroutine_layout.def lacks can
+ * therefore be read too, or is known to be unreadable.
  */
 #pragma once
 
@@ -43,7 +43,7 @@ struct go_layout {
 struct go_g {
 	uint64_t addr, goid, parent;
 	uint64_t lo, hi; /* bounds of its stack */
-	uint64_t sp, pc; /* where it stands, unless it runs */
+	uint64_t sp, pc; /* where it stopped, unless it runs */
 	uint64_t m, waitsince, gopc, startpc, waiting, labels;
 	uint8_t status; /* enum go_status */
 	uint8_t reason; /* index of the runtime's wait reasons */

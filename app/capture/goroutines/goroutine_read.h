@@ -13,8 +13,8 @@
 struct go_sink {
 	/* Called with goroutines for which one() may be called next. */
 	int (*batch)(void *arg, const struct go_g *g, size_t n);
-	/* Called once for each goroutine; stack->n is 0 if it never stood
-	 * still. */
+	/* Called once for each goroutine; stack->n is 0 if the goroutine never
+	 * stood still. */
 	int (*one)(void *arg, const struct go_g *g,
 	           const struct go_stack *stack);
 	void *arg;

@@ -6,7 +6,7 @@
 #define SLICE      1024u /* sets read together */
 #define MAX_NODES  (1u << 20)
 #define MAX_SLOTS  ((size_t)8 << 20) /* bytes that a slice points to */
-#define FIRST_LIST 24                /* version whose labels are a list */
+#define FIRST_LIST 24                /* from 1.24 on labels are a list */
 
 /* Source: runtime/map.go of Go 1.23, hmap and bmap */
 enum {

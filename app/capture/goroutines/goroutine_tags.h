@@ -30,7 +30,7 @@ go_tags_init(struct go_tags *t, const struct go_runtime *r, struct profile *p);
 void go_tags_done(struct go_tags *t);
 
 /*
- * Reads the labels of some goroutines, in few questions.
+ * Reads the labels of some goroutines, in a few large reads.
  *   Errors   as memory_read() and profile_string(); memory that holds no labels
  *            is skipped
  */

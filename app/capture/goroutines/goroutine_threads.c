@@ -51,9 +51,8 @@ read_procids(const struct go_runtime *r, const struct go_g *g, size_t n,
 }
 
 /*
- * Chooses those of these threads that the process has. The runtime numbers
- * threads as in its own pid namespace: if that is another one, all threads are
- * chosen.
+ * Chooses the said threads that the process has. The ids are of the runtime's
+ * own pid namespace: if the process lacks one, all threads are chosen.
  */
 static size_t
 pick(const struct memory_piece *said, size_t n, const struct buf *tasks,

@@ -25,8 +25,8 @@ struct hotspot_heap {
 
 enum hotspot_kind {
 	HOTSPOT_KIND_STUB,
-	HOTSPOT_KIND_METHOD, /* a compiled method, */
-	HOTSPOT_KIND_NATIVE, /* or a call of one that is written in C */
+	HOTSPOT_KIND_METHOD, /* a compiled method */
+	HOTSPOT_KIND_NATIVE, /* the call of a native method */
 };
 
 /* A piece of compiled code. */
@@ -70,15 +70,15 @@ struct hotspot {
 	struct hotspot_tables tables;
 	uint64_t interpreter, interpreter_end;
 	uint64_t call_stub; /* where calls from C return; 0: not known */
-	uint64_t entry;     /* likewise, of the frame below those of a virtual
-	                       thread */
+	uint64_t entry;     /* where the frames of a virtual thread return;
+	                       0: not known */
 	uint32_t call_stub_function;
 	struct hotspot_heap heaps[HOTSPOT_MAX_HEAPS];
 	size_t nheaps;
 	uint64_t heaps_ns, checked_ns;
 	struct hotspot_blob **blobs; /* by address */
 	uint32_t nblobs, blobs_cap, serial;
-	size_t bytes; /* kept of all blobs */
+	size_t bytes; /* of the blobs' copies */
 	bool full;    /* all is forgotten at the next step */
 	struct pairs method_keys;
 	struct hotspot_method *methods;
@@ -96,7 +96,7 @@ extern const struct jit hotspot_jit;
 
 /* Reads where the code heaps are. */
 MUST_CHECK int hotspot_heaps(struct hotspot *h, const struct jit_space *space);
-/* True for an address in memory for compiled code. */
+/* True for an address in a code heap. */
 bool hotspot_is_code(const struct hotspot *h, uint64_t addr);
 /*
  * Finds the blob of an address; it is valid until the next call.

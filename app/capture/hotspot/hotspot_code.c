@@ -226,7 +226,7 @@ add(struct hotspot *h, struct hotspot_blob *b)
 	return 0;
 }
 
-/* Limits the parts of a blob to a length; false if they can't be right. */
+/* Sets the length of a part of a blob; false if it can't be right. */
 static bool
 set_length(uint64_t start, uint64_t end, uint32_t *out)
 {
@@ -375,7 +375,7 @@ is_same(const struct hotspot *h, const struct hotspot_blob *b, const uint8_t *p,
 	return n == b->nhead;
 }
 
-/* Finds the blob of an address that is not known, or has to be checked. */
+/* Reads the blob at an address that no kept blob holds. */
 static int
 find(struct hotspot *h, const struct jit_space *space, uint64_t pc,
      struct hotspot_blob **out)

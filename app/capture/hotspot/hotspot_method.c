@@ -68,8 +68,8 @@ signed_number(const uint8_t *p, size_t n, bool offset, size_t *at, int32_t *out)
 
 /*
  * Finds the line of a byte code: the last row that begins at it or before.
- *   Shape    table is the form of its numbers, the size of the code, and the
- *            compressed rows
+ *   Shape    table holds the form of its numbers, the size of the code, and
+ *            the compressed rows
  */
 uint32_t
 hotspot_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
@@ -129,7 +129,7 @@ read_pieces(struct reading *r, struct memory_piece *p, size_t n)
 	return memory_read(r->space->memory, p, n, &r->batch);
 }
 
-/* Reads the heads of a method. */
+/* Reads a Method and its ConstMethod. */
 static int
 read_heads(struct reading *r, uint64_t method)
 {

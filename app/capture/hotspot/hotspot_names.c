@@ -106,7 +106,7 @@ read_places(struct hotspot *h, const struct jit_space *space,
 	return rc;
 }
 
-/* Remembers places of a blob's address. */
+/* Caches the places of an address. */
 static void
 keep(struct hotspot *h, uint32_t spot, uint32_t serial, const uint64_t *places,
      size_t n)

@@ -2,8 +2,8 @@
  * Callers of Java's frames, on x86-64.
  *
  * Compiled code has frames of a fixed size, and uses the frame pointer for
- * other things; its caller's is saved below the return address. Interpreted
- * methods have a frame pointer, and their Method* below it.
+ * other things; the caller's frame pointer is saved below the return address.
+ * Interpreted methods have a frame pointer, and their Method* below it.
  *
  *   Source   OpenJDK src/hotspot/cpu/x86/frame_x86.hpp, frame_x86.inline.hpp,
  *            c1_LIRAssembler_x86.cpp, macroAssembler_x86.cpp (verified_entry)
@@ -68,7 +68,7 @@ epilogue_step(const uint8_t *p, size_t n, uint64_t *by)
 	return 0;
 }
 
-/* True when the code returns soon: then *out is where to. */
+/* True if the code is about to return; *out is then the frame's shape. */
 static bool
 in_epilogue(const uint8_t *p, size_t n, struct shape *out)
 {
@@ -155,7 +155,7 @@ leave(const struct unwind_stack *stack, struct unwind_frame *f,
 
 /*
  * Steps from code without a frame of fixed size. Such stubs make a frame with a
- * frame pointer, or none. Uncertain cases are left to the frame pointer.
+ * frame pointer, or none. Uncertain cases are left to frame pointer unwinding.
  */
 static int
 step_stub(const struct hotspot *h, const struct unwind_stack *stack,

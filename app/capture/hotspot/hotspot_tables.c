@@ -12,14 +12,13 @@
 #define MAX_NAME   96
 #define CHUNK      ((uint32_t)64 << 10)
 
-/* A table as it lies in memory, and the texts that its first two columns refer
- * to. */
+/* A copy of a table, and the one or two texts that each row points to. */
 struct table {
 	const struct memory *memory;
 	uint64_t at, stride, name[2]; /* name: offsets in a row; [1] 0: none */
 	uint8_t *rows;
 	size_t n;                    /* rows */
-	char (*texts)[MAX_NAME + 1]; /* two of each row */
+	char (*texts)[MAX_NAME + 1]; /* two per row */
 };
 
 static void
@@ -41,7 +40,7 @@ text_of(const struct table *t, size_t row, unsigned which)
 	return t->texts[2 * row + which];
 }
 
-/* Copies memory until its end, or the limit. */
+/* Copies n bytes, or fewer if the mapping ends before. */
 static int
 copy_up_to(const struct memory *m, uint64_t at, uint8_t *out, size_t n,
            size_t *got)

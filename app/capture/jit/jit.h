@@ -26,8 +26,8 @@
  *                keeps what can be known without a process, in *data, and the
  *                addresses of code in the file itself that frame information
  *                does not describe, such as built-in functions.
- *     attach     begins with a process: it reads the runtime's tables, and the
- *                layouts of objects. It is called again, at most
+ *     attach     is called for each process: it reads the runtime's tables and
+ *                the layouts of objects. It is called again, at least
  *                JIT_ATTACH_NS apart, until it succeeds or returns -EBADMSG.
  *     step       leads to the caller. It is called for code in memory without
  *                a file, of any process with such an image, and for the
@@ -47,7 +47,7 @@
  * The memory of a target may hold anything, and changes while it is read. Every
  * loop has a limit, every length a maximum, and what does not look like the
  * object that is expected ends in -ESTALE: then the frame has no name, and the
- * capture's quality says how often that was, and why.
+ * capture's quality says how often that happened, and why.
  *
  * The test of a language is a recorded process, as for interpreters
  * (interp.h).
@@ -64,7 +64,7 @@
 
 #define JIT_ATTACH_NS  UINT64_C(50000000)   /* between two attempts */
 #define JIT_AGE_NS     UINT64_C(1000000000) /* of what was read */
-#define JIT_MAX_LOOKS  16384                /* in a second */
+#define JIT_MAX_LOOKS  16384                /* per second */
 #define JIT_MAX_PLACES 64                   /* of one frame */
 
 struct elf_image;
@@ -87,7 +87,7 @@ struct jit_image {
 	                        called; both 0: none */
 };
 
-/* Counts the times that a process was looked at within a second. */
+/* Counts the looks at a process within a second. */
 struct jit_looks {
 	uint64_t second_ns; /* when it began */
 	uint32_t n;
@@ -104,9 +104,9 @@ struct jit_space {
 	struct jit_looks *looks;    /* NULL: without a limit */
 };
 
-/* Takes a look at the memory of a process, at something that is new or old;
- * false after JIT_MAX_LOOKS in this second. A process could have another
- * function in each frame of each sample. */
+/* Counts a look at something new or old in a process's memory; false after
+ * JIT_MAX_LOOKS in this second. A process could have another function in each
+ * frame of each sample. */
 bool jit_may_look(const struct jit_space *space);
 
 struct jit {
@@ -124,7 +124,7 @@ struct jit {
 	int (*recognise)(const struct elf_image *elf, struct jit_image *out);
 	void (*forget)(void *data); /* NULL: nothing to free */
 	/*
-	 * Begins with a process.
+	 * Attaches to a process.
 	 *   Owns     detach() *runtime
 	 *   Errors   -EAGAIN its runtime is not ready yet, -EBADMSG it has
 	 *            another layout, -ENOMEM, those of memory_copy()

@@ -22,7 +22,7 @@ struct {
 	__uint(max_entries, EMIT_SLOTS);
 } calls SEC(".maps");
 
-/* scaled: the process, if the sample has its scale; or NULL. */
+/* scaled: the slot whose scale the sample gets; NULL: it stands for one. */
 static __noinline void
 write_alloc(void *ctx, struct room *room, const struct emit_slot *scaled,
             uint64_t size, uint64_t mean)
@@ -70,7 +70,7 @@ take(void *ctx, struct emit_slot *s, struct emit_calls *count, uint64_t size,
 	count->bytes += weight;
 	if (!s->scale)
 		return;
-	/* CPUs share the count, so it is not written to once it has ended */
+	/* CPUs share the count, so it is no longer written once it is 0 */
 	scaled = s->scaled > 0 && __sync_fetch_and_add(&s->scaled, -1) > 0;
 	mean = mean_now(s);
 	if (!mean || !is_kept(weight, mean))

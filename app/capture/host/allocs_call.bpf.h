@@ -1,5 +1,5 @@
 /*
- * The common part of programs at allocation functions and at static probes:
+ * The common part of the programs for allocation functions and static probes:
  * reads from registers how much a call asks for, and chooses the calls that
  * become samples.
  */
@@ -18,8 +18,8 @@
 #define REGS 16
 #define RDI  7 /* the first argument, mostly the size */
 
-/* The place of each register in struct pt_regs of x86-64: index by the
- * register's number in instructions; values in words.
+/* The offset of each register in struct pt_regs of x86-64, in words; the index
+ * is the register's number in instructions.
  *   Source   linux/arch/x86/include/asm/ptrace.h, struct pt_regs */
 static const volatile uint8_t places[REGS] = {10, 11, 12, 5, 19, 4, 13, 14,
                                               9,  8,  7,  6, 3,  2, 1,  0};
@@ -60,7 +60,7 @@ bytes_of(const void *r, uint64_t cookie)
 	return n * times ? n * times : 1;
 }
 
-/* True with the probability size / mean, which is below 2^32. */
+/* True with the probability size / mean; mean is below 2^32. */
 static bool
 is_kept(uint64_t size, uint64_t mean)
 {

@@ -3,7 +3,7 @@
  * at the probe. It holds the slot of the process, and the numbers, as in
  * instructions, of the registers with the size, its factor, the memory to
  * replace, and the address to which the new address is written. A static probe
- * has the number of its arguments in place of registers.
+ * has an index of the map of arguments in place of registers.
  */
 #pragma once
 
@@ -30,7 +30,7 @@
 /* Calls of the worker itself are counted in the last slot. */
 #define ALLOCS_NOBODY ALLOCS_COOKIE(EMIT_SLOTS - 1, 7, 0, 0)
 
-/* A static probe: the number of its arguments among those of its process. */
+/* The cookie of a static probe: n is its index within the slot. */
 #define ALLOCS_STATIC(slot, n) ((uint64_t)(slot) << 16 | (uint64_t)(n))
 #define ALLOCS_STATIC_OF(cookie)                    \
 	(ALLOCS_SLOT(cookie) * ALLOCS_MOST_STATIC + \

@@ -13,15 +13,15 @@ struct allocs_argument {
 	uint8_t reg;       /* number of the register, or of the one with the
 	                      address, to which plus is added */
 	uint8_t bytes;     /* 1, 2, 4 or 8 */
-	uint8_t is_signed; /* when it has fewer than 8 */
-	int32_t plus;      /* or the constant */
+	uint8_t is_signed; /* matters for fewer than 8 bytes */
+	int32_t plus;      /* the addend, or the constant */
 };
 
 struct allocs_sampled {
 	struct allocs_argument memory;
-	struct allocs_argument bytes, weight; /* unless it releases */
+	struct allocs_argument bytes, weight; /* unused by releases */
 };
 
-/* Limit of static probes of a process. Each has a value of the programs' map;
- * those of one slot follow each other. */
+/* Limit of static probes of a process. Each has a value in the map of
+ * arguments; the values of a slot are consecutive. */
 #define ALLOCS_MOST_STATIC 16

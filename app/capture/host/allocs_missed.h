@@ -14,7 +14,7 @@
 /* Calls that were seen in some time of a process. */
 struct allocs_part {
 	double calls;
-	double ns;     /* of the clock */
+	double ns;     /* elapsed time */
 	double cpu_ns; /* CPU time of the process, probes included */
 	/* Bounds of what the probes cost it: part of cpu_ns. */
 	double least_cost_ns, most_cost_ns;

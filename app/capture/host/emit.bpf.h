@@ -41,10 +41,10 @@ enter_room(void)
 }
 
 /*
- * Takes what there is of the current thread's interpreter and of its context;
- * NULL: nothing. An emit() must follow. The two are apart because the walk
- * along frames needs half of the stack that a chain of calls may have before
- * Linux 6.13, and the event a quarter.
+ * Records the interpreter's frames and the context of the current thread; NULL
+ * if it has neither. An emit() must follow. The two functions are separate
+ * because the walk along frames needs half of the stack that a chain of calls
+ * may have before Linux 6.13, and the event a quarter.
  */
 static __always_inline struct room *
 emit_begin(void)

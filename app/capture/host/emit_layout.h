@@ -20,11 +20,11 @@ enum emit_class {
 	EMIT_IO,    /* waits for a file, a pipe or a peer */
 	EMIT_OTHER, /* other waits */
 	EMIT_CLASSES,
-	EMIT_ALLOC = EMIT_CLASSES /* of memory */
+	EMIT_ALLOC = EMIT_CLASSES /* allocations of memory */
 };
 
-/* The map's value: this, then a bit for each process that is followed, in words
- * of 64 bits. */
+/* The value of the map control: this, then a bit for each process, in words of
+ * 64 bits; a bit is set if its process is followed. */
 struct emit_control {
 	uint64_t mean[EMIT_CLASSES]; /* ns */
 	uint64_t least;              /* smaller events are left out; ns */
@@ -40,7 +40,7 @@ enum emit_file {
 	EMIT_OTHER_FILE,
 };
 
-#define EMIT_SCALE 1024u /* 1 in a scale */
+#define EMIT_SCALE 1024u /* the unit of a scale: this stands for 1 */
 #define EMIT_NAME  40    /* bytes of a file's name, with a NUL */
 
 /* An event that was kept, as part of its sample. If the thread has an
@@ -65,8 +65,8 @@ struct emit_event {
 	char name[EMIT_NAME]; /* of the file, NUL-terminated; "": none */
 };
 
-/* A process whose allocations are watched by the programs of allocs.h; this is
- * the value of a map by the number of its slot. */
+/* Processes whose allocations the programs of allocs.h watch. Both structs are
+ * values of maps, by slot. */
 #define EMIT_SLOTS 256
 #define EMIT_STEP  32 /* samples after which the mean doubles */
 struct emit_calls {
@@ -80,20 +80,20 @@ struct emit_slot {
 	int64_t scaled; /* calls from now on that have this scale, not 1 */
 	uint64_t mean;  /* bytes; doubles after each EMIT_STEP samples */
 	uint64_t taken; /* samples since the last look */
-	/* The most bytes that the process can have allocated since it was
-	 * watched, if no sample stands for them: it was watched once. */
+	/* Set if the process was watched only once: the most bytes that it can
+	 * have allocated since, plus 1; no sample stands for them. */
 	uint64_t left;
 	/* When watching the process began, and when it was last looked at;
 	 * CLOCK_MONOTONIC; 0: not yet. */
 	uint64_t began_ns, looked_ns;
 	int32_t pid;
 	/*
-	 * Thousandths of the calls seen that belong to bursts of which only the
-	 * beginning was watched.
+	 * Thousandths of the calls seen that belong to bursts whose beginning
+	 * alone was watched.
 	 */
 	uint32_t cut;
-	/* Likewise, of calls that the process made while it did nothing else:
-	 * how many it makes while it is not watched is then unknown. */
+	/* Thousandths of the calls seen that the process made while it did
+	 * nothing else: how many it makes unwatched is then unknown. */
 	uint32_t saturated;
 	uint32_t reserved;
 };

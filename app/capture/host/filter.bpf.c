@@ -40,7 +40,7 @@ struct pt_regs___arm {
 
 /* --- maps ----------------------------------------------------------------- */
 
-/* One value: a bit per process. */
+/* One value: a bit per process, set if its samples are dropped. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -125,10 +125,10 @@ put_regs(const void *regs, uint64_t *to, struct user *out)
 
 /*
  * Returns how many bytes of the stack above sp may be in use. A thread's stack
- * ends where its thread pointer points, since C libraries put that block on top
- * of it, and the first thread's stack where the program found it. A stack in
- * another place ends before such an address or is not near one, so nothing is
- * cut off.
+ * ends where its thread pointer points, since C libraries put the thread's
+ * control block on top of it; the first thread's ends just above where it
+ * began. A stack in another place ends before such an address or is not near
+ * one, so nothing is cut off.
  */
 static __always_inline uint64_t
 in_use(const struct mm_struct *mm, uint64_t sp, uint64_t most)
@@ -147,7 +147,7 @@ struct stack {
 	uint8_t bytes[FILTER_MAX_STACK + FILTER_PAGE];
 };
 
-/* Copies memory until some of it is not there; returns the number of bytes.
+/* Copies memory until some of it can't be read; returns the number of bytes.
  * Functions that are not static are verified once. */
 __noinline uint64_t
 copy_user(struct stack *to, uint64_t from, uint64_t bytes)
@@ -190,8 +190,8 @@ put_facts(struct interp_stack *to)
 	return bytes > sizeof(*to) ? 0 : (bytes + 7) & ~7ull;
 }
 
-/* Writes the user's part of a sample, from its registers on; returns its bytes,
- * or 0 if that is left to perf. */
+/* Writes the user part of a sample, from its registers on; returns its bytes,
+ * or 0 if the sample is left to perf. */
 static __always_inline uint64_t
 put_user(uint8_t *to, uint64_t most)
 {
@@ -224,8 +224,8 @@ wake(uint64_t used, uint64_t bytes)
 		                   BPF_RB_FORCE_WAKEUP);
 }
 
-/* Writes a sample to the ring of this CPU; false if there is no room, or if it
- * is left to perf. */
+/* Writes a sample to the ring of this CPU; false if there is no room, or if
+ * the sample is left to perf. */
 static __always_inline bool
 put_sample(void *ctx, uint64_t id)
 {
@@ -275,7 +275,7 @@ stoker_filter(void *ctx)
 	return !is_denied(id >> 32) && !put_sample(ctx, id);
 }
 
-/* For kernels that refuse the other one. */
+/* For kernels that refuse stoker_filter. */
 SEC("perf_event")
 int
 stoker_filter_only(void *ctx)

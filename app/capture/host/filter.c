@@ -95,7 +95,7 @@ filter_open(const struct filter_ask *ask, struct filter *out)
 	if (rc)
 		return rc;
 	libbpf_set_print(NULL);
+	/* A kernel may refuse stoker_filter as too large or too new. */
 	rc = load(ask, nbits, true, out);
-	return rc ? load(ask, nbits, false, out) : 0; /* too large, or too
-	                                                 new */
+	return rc ? load(ask, nbits, false, out) : 0;
 }

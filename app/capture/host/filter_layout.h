@@ -28,22 +28,22 @@ struct filter_sample {
 	uint64_t time_ns;
 	uint32_t cpu, reserved;
 	uint64_t nchain;
-	uint64_t chain[FILTER_MAX_CHAIN]; /* cut after the last; then: */
+	uint64_t chain[FILTER_MAX_CHAIN]; /* cut after nchain entries */
 };
 
-/* Most bytes of a stack, and of the rest of a record: the above, registers, two
- * sizes, and the frames of an interpreter. */
+/* Most bytes of a stack, and of the rest of a record: struct filter_sample,
+ * registers, two sizes, and the frames of an interpreter. */
 #define FILTER_MAX_STACK 57344
 #define FILTER_REST      7168
 
 struct filter_ring {
-	uint64_t stack_bytes; /* most to copy of a stack: the reader's */
+	uint64_t stack_bytes; /* most to copy of a stack; set by the reader */
 	uint8_t unused[offsetof(struct perf_event_mmap_page, data_head) - 8];
 	uint64_t head; /* bytes ever written */
-	uint64_t tail; /* bytes ever read: the reader's */
+	uint64_t tail; /* bytes ever read; set by the reader */
 	uint8_t rest[FILTER_PAGE -
 	             offsetof(struct perf_event_mmap_page, data_head) - 16];
-	/* A power of two, and FILTER_ROOM: a record that begins before the end
+	/* A power of two and FILTER_ROOM: a record that begins before the end
 	 * continues past it, and the next one begins at the start. */
 	uint8_t data[];
 };

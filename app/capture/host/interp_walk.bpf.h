@@ -1,6 +1,6 @@
 /*
- * Threads that an interpreter runs, the walk along a thread's frames, and the
- * context that a thread publishes, for all BPF programs that take samples.
+ * Finds the interpreter that runs a thread, walks along its frames, and reads
+ * the context that the thread publishes: for all BPF programs that sample.
  */
 #pragma once
 
@@ -155,14 +155,14 @@ find_in(const struct interp_list *list, uint64_t native,
 {
 	struct walk_at w = {0};
 
-	if (list->own[0]) /* a language that looks at them */
+	if (list->own[0]) /* the language looks at registers */
 		find_registers(&w.self);
 	w.self.pointer = thread_pointer();
 	return walk_find_self(next_thread, NULL, list, native, &w, out);
 }
 
-/* The interpreter of a forked child has the number of the thread that forked it
- * until the child has set its own. */
+/* In a forked child, the interpreter keeps the number of the forking thread
+ * until the child sets its own. */
 __noinline int
 find_thread(uint64_t id, struct interp_slot *out)
 {
@@ -257,7 +257,7 @@ some_frames(const struct interp_slot *slot, struct walk_at *w,
 	                       : WALK_FAULT;
 }
 
-/* Takes a step that WALK_APART has left. */
+/* Takes a step that some_frames() left by returning WALK_APART. */
 __noinline int
 apart_frame(const struct interp_slot *slot, struct walk_at *w,
             struct interp_stack *to)
@@ -412,7 +412,8 @@ struct thread_facts {
 	const struct context_at *at;
 };
 
-/* Looks for both; room is for a slot. False if there is neither. */
+/* Looks for a slot, which may be room, and for a context. False if there is
+ * neither. */
 static __always_inline bool
 find_facts(struct interp_slot *room, struct thread_facts *out)
 {
@@ -421,7 +422,7 @@ find_facts(struct interp_slot *room, struct thread_facts *out)
 	out->slot = find_slot(room);
 	out->at = find_context();
 	has_slot = out->slot;
-	barrier_var(has_slot); /* clang 19 would or the pointers: refused */
+	barrier_var(has_slot); /* clang 19 would OR the pointers: refused */
 	return has_slot || out->at;
 }
 

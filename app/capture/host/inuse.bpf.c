@@ -11,8 +11,8 @@
 const char terms[] SEC("license") = "Dual MIT/GPL";
 
 #define RAX     0
-#define RETURN  0 /* watch the return of this call, too, */
-#define NO_MORE 1 /* or do not */
+#define RETURN  0 /* watch the return of this call, too */
+#define NO_MORE 1 /* do not watch it */
 #define CALLS   4096
 
 extern bool bpf_session_is_return(void) __ksym;

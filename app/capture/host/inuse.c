@@ -181,7 +181,7 @@ make_link(const struct holder *h, uint32_t slot, bool releases)
 }
 
 /* Probes the releases first, so that no sample's release is missed. The account
- * starts with credit: a process that begins, or reads its files anew, allocates
+ * starts with credit: a process that starts, or rereads its files, allocates
  * much for a moment. */
 static void
 watch(struct holder *h, uint32_t slot)

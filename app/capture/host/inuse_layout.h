@@ -25,8 +25,8 @@ struct inuse_set {
 	struct inuse_row rows[INUSE_WAYS];
 };
 
-/* Addresses of programs on x86-64 have 56 bits at most; other bits, of a
- * program that passes no address, must not choose another slot.
+/* User addresses on x86-64 have at most 56 bits; higher ones, if a program
+ * passes something else, must not select another slot.
  *   Source   linux/Documentation/arch/x86/x86_64/5level-paging.rst */
 #define INUSE_ADDRESS ((UINT64_C(1) << 56) - 1)
 #define INUSE_KEY(slot, address) \
@@ -43,7 +43,7 @@ enum inuse_state {
 	INUSE_ENDED,  /* the process ended; its rows stay */
 };
 
-/* A process; this is the value of a map by the number of its slot. */
+/* A process: the value of a map, by slot. */
 struct inuse_slot {
 	uint64_t mean;      /* bytes */
 	uint64_t untracked; /* samples for which there was no row */

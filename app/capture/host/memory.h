@@ -24,7 +24,7 @@ struct memory_file {
 /* Pages that were read, for many small reads of memory at one moment. */
 #define MEMORY_PAGE      4096
 #define MEMORY_PAGES     1024
-#define MEMORY_MAX_PAGES 65536 /* that are read */
+#define MEMORY_MAX_PAGES 65536 /* limit of reads */
 struct memory_pages {
 	uint32_t read;
 	struct memory_page {
@@ -93,7 +93,7 @@ void memory_spare_done(struct memory_spare *s);
  *   Shape    batch starts as {0}; it may already hold other answers
  *   Owns     pieces' p point into batch: memory_batch_done() it, also on
  *            failure, and before memory_spare_done()
- *   Errors   -ESRCH the process is gone, -EPERM not ours to read, -E2BIG
+ *   Errors   -ESRCH the process is gone, -EPERM it may not be read, -E2BIG
  *            more than MEMORY_MAX_FILES answers, -EBADMSG, -ENOMEM, -errno
  */
 MUST_CHECK int memory_read(const struct memory *m, struct memory_piece *pieces,
@@ -102,8 +102,8 @@ void memory_batch_done(struct memory_batch *b);
 
 /*
  * Copies exactly len bytes, from a kept page if there is one.
- *   Errors   also -EFAULT when fewer can be read, -E2BIG past
- *            MEMORY_MAX_PAGES; *out untouched
+ *   Errors   those of memory_read(), -EFAULT when fewer can be read, -E2BIG
+ *            past MEMORY_MAX_PAGES; *out untouched
  */
 MUST_CHECK int
 memory_copy(const struct memory *m, uint64_t addr, void *out, size_t len);

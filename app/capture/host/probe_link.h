@@ -18,8 +18,8 @@ struct probe_link {
 	int32_t pid;
 	uint32_t n;
 	const uint64_t *offsets, *cookies;
-	/* Offsets of 16-bit numbers that count who listens to a probe, or 0;
-	 * NULL: none. */
+	/* Offsets of 16-bit counts of a static probe's listeners; NULL, or an
+	 * offset of 0: there is none. */
 	const uint64_t *counters;
 };
 

@@ -249,9 +249,9 @@ probe_forget(struct probe_target *t)
 
 /* --- messages ------------------------------------------------------------- */
 
-/* Finds a slot of the group that has most, if it has more than this one would
- * with one more; preferably one that waits for its probes. Returns EMIT_SLOTS
- * if there is none. */
+/* Finds a slot of the group with most slots, if those are more than this group
+ * would have with one more; preferably a slot that waits for probes. Returns
+ * EMIT_SLOTS if there is none. */
 static uint32_t
 slot_of_many(const struct probe_watch *w, uint32_t group)
 {
@@ -274,8 +274,8 @@ slot_of_many(const struct probe_watch *w, uint32_t group)
 	return found;
 }
 
-/* Finds an unused slot, or else frees the slot of a process that ended, or of
- * one of a larger group. Returns EMIT_SLOTS if there is none. */
+/* Finds an unused slot, or else frees that of a process that has ended, or one
+ * of a larger group. Returns EMIT_SLOTS if there is none. */
 static uint32_t
 slot_for(struct probe_watch *w, const struct probe_watcher *by, uint32_t group)
 {
@@ -294,8 +294,8 @@ slot_for(struct probe_watch *w, const struct probe_watcher *by, uint32_t group)
 	return found;
 }
 
-/* A group that begins counts as having had as much as the group that had
- * least. */
+/* A new group starts as if it had used as much time for links as the group
+ * that used least. */
 static void
 begin_group(struct probe_watch *w, uint32_t group)
 {
@@ -333,8 +333,8 @@ begin(struct probe_watch *w, const struct probe_watcher *by,
 	probe_begin(w, slot, 0);
 }
 
-/* True for a message that can be followed: all of its places are functions, or
- * all of them static probes. */
+/* True for a valid message: all of its places are functions, or all are static
+ * probes. */
 static bool
 is_sound(const struct allocs_of *m)
 {
@@ -373,8 +373,8 @@ take(struct probe_watch *w, const struct probe_watcher *by, int socket)
 
 /* --- turns ---------------------------------------------------------------- */
 
-/* Inserting and removing probes takes this much CPU time at once, and this part
- * of a CPU in the long run. */
+/* Inserting and removing probes may take LINKS_NS of CPU time at once, and
+ * 1 / LINKS_PART of a CPU in the long run. */
 #define LINKS_NS   (200 * NS_PER_MS)
 #define LINKS_PART 5
 
@@ -454,8 +454,8 @@ next_look_ns(const struct probe_watch *w, int64_t links_from)
 	return next;
 }
 
-/* Takes the looks that are due, but one only of those that may insert probes:
- * messages come between. Returns ms until the next one, or -1. */
+/* Takes the looks that are due, but only one that may insert probes: messages
+ * are handled in between. Returns ms until the next look, or -1. */
 static int
 look(struct probe_watch *w, const struct probe_watcher *by)
 {

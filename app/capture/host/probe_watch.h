@@ -1,6 +1,6 @@
 /*
  * Processes that are watched by probes at their functions: the messages that
- * name them, and the cost of probes to them.
+ * name them, and what the probes cost them.
  *
  * Each process has an account. A part of its CPU time, set by the budget, is
  * credited; the cost of probes is debited. All calls that the BPF program sees
@@ -37,8 +37,9 @@ struct probe_target {
 	struct allocs_of of; /* pid 0: the slot is unused */
 	int file;            /* with its functions; -1: no longer needed */
 	int links[2];        /* -1: none */
-	/* Their pages, kept in memory while probes are inserted or removed: the
-	 * kernel would read a missing page while no process can fork. */
+	/* The functions' pages, kept in memory while probes are inserted or
+	 * removed: the kernel would read a missing one while no process can
+	 * fork. */
 	void *pages[2 * ALLOCS_MAX_PLACES]; /* NULL: none */
 	int64_t next_ns; /* when to look again; INT64_MAX: never */
 	struct probe_account account;

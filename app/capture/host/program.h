@@ -1,6 +1,6 @@
 /*
- * BPF programs identify processes by the kernel's own pids, with a bit for each
- * in a map.
+ * What loaders of BPF programs share. The programs know processes by their pid
+ * in the initial namespace; a map has one bit per pid.
  */
 #pragma once
 
@@ -9,11 +9,11 @@
 
 #include <stdint.h>
 
-/* Returns how many processes need a bit, a multiple of 64. */
+/* Returns how many pids need a bit, rounded up to a multiple of 64. */
 uint32_t program_pids(void);
-/* Returns 0 when pids in this namespace are the kernel's own, else -EXDEV. */
+/* Returns 0 in the initial pid namespace, -EXDEV in another. */
 MUST_CHECK int program_namespace(void);
-/* Fills the constant of that name that interp_walk.bpf.h declares. */
+/* Fills the constant kernel_has, which interp_walk.bpf.h declares. */
 void program_kernel(uint32_t out[static PROGRAM_KERNEL]);
 /* Duplicates a descriptor, since a skeleton closes its own; -errno. */
 MUST_CHECK int program_keep(int fd);

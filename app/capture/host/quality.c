@@ -150,8 +150,8 @@ lacks_names(int64_t frames, int64_t named)
 	return named < frames - frames / 4;
 }
 
-/* True when names of a whole language are missing: as the innermost frames, or
- * as callers, which are all of it that profiles of waits show. */
+/* True when names of a whole language are missing, among the innermost frames
+ * or among callers: profiles of waits show it only there. */
 static bool
 has_unknown_code(const struct quality *q)
 {
@@ -190,8 +190,8 @@ static const struct {
 #undef QUALITY_RUNTIME
 };
 
-/* Notes languages whose functions are missing. Those of code that was made at
- * run time may have names by a file that the program wrote. */
+/* Notes languages whose functions are missing. Compiled functions may have
+ * names from a file that the program wrote. */
 static void
 conclude_runtimes(struct quality *q)
 {
@@ -220,8 +220,8 @@ quality_conclude_stacks(struct quality *q)
 {
 	const int64_t broken = q->truncated + q->switched + q->unwind_failed;
 
-	/* Where a quarter of the stacks lacks its callers, the function below
-	 * which most time is spent may be another. */
+	/* If a quarter of the stacks lack callers, another function may have
+	 * the largest total. */
 	note_if(q, QUALITY_NOTE_OF(BROKEN), broken > q->kept / 4);
 	note_if(q, QUALITY_NOTE_OF(SOME_BROKEN),
 	        broken > q->kept / MANY && broken <= q->kept / 4);
@@ -238,7 +238,7 @@ quality_conclude_stacks(struct quality *q)
 }
 
 /* True if shares may be wrong, since many records were lost. Chance decides
- * which samples of CPU time are lost; of events, mostly those in bursts are. */
+ * which samples of CPU time are lost; events are lost mostly in bursts. */
 static bool
 lost_many(const struct quality *q)
 {

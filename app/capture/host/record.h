@@ -34,7 +34,7 @@ enum record_kind {
 /* How much a sample stands for. */
 struct amount {
 	uint64_t value;  /* ns */
-	uint64_t events; /* in parts of AMOUNT_EVENT */
+	uint64_t events; /* in units of 1 / AMOUNT_EVENT */
 	uint64_t bytes;  /* that calls transferred; 0: nothing is counted */
 };
 #define AMOUNT_EVENT 1024u
@@ -62,9 +62,9 @@ struct record {
 			                   stack may go on */
 			const struct emit_event *emitted; /* NULL: a sample of
 			                                     the clock */
-			/* After the event, or after all of a sample of the
-			 * clock: an interp_stack, unaligned, if there are so
-			 * many bytes. */
+			/* After the event, or after the rest of a sample of
+			 * the clock: an interp_stack, unaligned, if there are
+			 * enough bytes for one. */
 			const uint8_t *behind;
 			size_t behind_len;
 			/* set by the sampler: */
@@ -94,8 +94,8 @@ struct record {
 };
 
 /*
- * Decodes one whole record. emits: the ring's samples have the bytes of a BPF
- * program; all samples of a ring have them, or none.
+ * Decodes one whole record. emits: all samples of the ring contain bytes that a
+ * BPF program wrote.
  *   Owns     *out points into p
  *   Errors   -EBADMSG when lengths do not fit; *out undefined
  */

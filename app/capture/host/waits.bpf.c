@@ -1,9 +1,9 @@
 /*
  * The kernel runs these programs when it switches from one thread to another,
  * when a system call ends (or when a thread resumes, see stoker_resume), when a
- * page has been read from a disk, and when a process begins. They measure how
+ * page has been read from a disk, and when a process starts. They measure how
  * long threads of followed processes wait, and write samples of some waits when
- * the waits are over: the thread's stack is then the one it waited with. If the
+ * these end: the thread's stack is then the one it waited with. If the
  * ends of system calls are traced, a system call that waits several times
  * counts as one wait, and so does a page fault.
  */
@@ -205,8 +205,8 @@ is_futex(int32_t number)
 	       number == FUTEX_WAITV;
 }
 
-/* futex_wait(2) has the value where futex(2) has its operation, which is
- * FUTEX_WAIT_BITSET, and futex_waitv(2) an array of what it waits for.
+/* futex_wait(2) has the value in place of an operation, and acts as
+ * FUTEX_WAIT_BITSET; futex_waitv(2) has an array of futexes.
  *   Source   linux/kernel/futex/syscalls.c */
 static void
 read_futex(struct call *out)
@@ -367,7 +367,7 @@ choose(const struct emit_control *c, struct thread *t, uint32_t draw,
 	return is_kept(draw, size, t->mean);
 }
 
-/* True for a wait that would become a sample in one class at least. Most waits
+/* True for a wait that would become a sample in at least one class. Most waits
  * would not, so their class need not be known. */
 static bool
 may_be_emitted(const struct emit_control *c, uint32_t draw, uint64_t size)
@@ -380,8 +380,8 @@ may_be_emitted(const struct emit_control *c, uint32_t draw, uint64_t size)
 	return size >= c->least && is_kept(draw, size, mean);
 }
 
-/* Adds a wait that is over to those of its system call or page fault. True if
- * there may be a sample to write once the thread runs again. */
+/* Adds a wait that has ended to those of its system call or page fault. True
+ * if there may be a sample to write once the thread runs again. */
 static bool
 add_wait(const struct emit_control *c, struct task_struct *task,
          struct thread *t, uint64_t size)
@@ -411,9 +411,9 @@ add_wait(const struct emit_control *c, struct task_struct *task,
 
 /* --- a wait begins and ends ----------------------------------------------- */
 
-/* Returns the time in ns of the switch that the scheduler is about: its own,
- * since reading a clock costs more than the rest of the program does. A thread
- * that may run on a CPU refers to this CPU's queue of threads. */
+/* Returns the time of the current switch in ns, by the scheduler's clock:
+ * reading another costs more than the rest of the program. A thread that may
+ * run on a CPU refers to this CPU's queue of threads. */
 static uint64_t
 time_of(const struct task_struct *task)
 {
@@ -629,8 +629,8 @@ take(struct thread *t)
 	return c && size && choose(c, t, bpf_get_prandom_u32(), size);
 }
 
-/* The end of a system call knows its result, but tracing it costs every system
- * call on the host. */
+/* The end of a system call has its result, but tracing it slows down every
+ * system call on the host. */
 SEC("tp_btf/sys_exit")
 int
 BPF_PROG(stoker_exit, void *regs, long result)

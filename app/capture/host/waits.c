@@ -26,7 +26,7 @@ static const struct wait_call rows[] = {
 #undef NONE
 };
 
-/* By number; filled at the first question. */
+/* By number; filled on first use. */
 static struct wait_call calls[CALLS];
 
 static void

@@ -94,8 +94,8 @@ struct record {
 };
 
 /*
- * Decodes one whole record. emits: all samples of the ring contain bytes that a
- * BPF program wrote.
+ * Decodes one whole record. emits: all samples of the ring contain bytes that
+ * a BPF program wrote.
  *   Owns     *out points into p
  *   Errors   -EBADMSG when lengths do not fit; *out undefined
  */

@@ -4,8 +4,8 @@
  * Python is one; capture/python is the example to read beside this.
  *
  * An interpreter's frames are a list or an array in its memory, and calls
- * between its functions leave no trace on the C stack. It changes with every
- * call, so it can't be read later: the programs in the kernel that take
+ * between its functions leave no trace on the C stack. The list changes with
+ * every call, so it can't be read later: the programs in the kernel that take
  * samples walk it while the thread is interrupted (interp_layout.h). Names
  * don't change so fast: the worker reads the code objects to which frames
  * refer afterwards, once each.
@@ -67,7 +67,7 @@
  * that lead back, lengths of gigabytes, pointers to nowhere. Every loop has a
  * limit, every length a maximum, and what does not look like the object that
  * is expected ends in -ESTALE: then the stack shows the interpreter instead,
- * and the capture's quality says how often that was.
+ * and the capture's quality says how often that happened.
  *
  * The test of a language is a recorded process: tests/tools/interp_image
  * writes what was read of a live one, and tests/unit/capture/interp.c replays
@@ -114,7 +114,7 @@ struct interp_image {
 	/* That function calls another one, which runs the instructions: its
 	 * frame is part of the run, too. */
 	bool calls_core;
-	/* That function may call itself for the rest of a run, by at most
+	/* That function may call itself for the rest of a run, through at most
 	 * this many functions of its file: their frames are part of the run. */
 	uint8_t goes_on;
 	/* The innermost run may have its entry before that function is called,
@@ -178,7 +178,7 @@ struct language {
 	bool copies_stack;
 	/*
 	 * Finds an interpreter's addresses.
-	 *   Errors   -ENOENT no interpreter of this language, or of another
+	 *   Errors   -ENOENT no interpreter of this language, or an unknown
 	 *            version; -EIO, -ENOMEM
 	 */
 	int (*recognise)(const struct elf_image *elf, struct interp_image *out);
@@ -208,10 +208,10 @@ struct language {
 	enum walk_step (*step)(const struct memory *m,
 	                       const struct interp_slot *slot,
 	                       struct walk_at *w, struct interp_frame *to);
-	/* The name with which a library's file begins: list describes more once
-	 * it is loaded, in own[1]. NULL: there is none. */
+	/* Prefix of a library's file name: once the library is loaded, list
+	 * describes more, in own[1]. NULL: there is none. */
 	const char *library;
-	/* True if a process has several interpreters by now. NULL: it can't. */
+	/* True if a process has several interpreters by now. NULL: never. */
 	bool (*several)(const struct memory *m, const struct interp_list *list);
 	/*
 	 * Lists what waits without a thread. NULL: nothing does.
@@ -250,13 +250,13 @@ MUST_CHECK int
 interp_recognise(const struct elf_image *elf, struct interp_image *out);
 
 /*
- * Puts those who await the running task where they belong in a stack: between
- * its frames and the first one outside, INTERP_OUTSIDE. A walk leaves them at
- * the stack's end. First comes the name of the running task, marked
+ * Puts the tasks that await the running one where they belong in a stack:
+ * between its frames and the first one outside, INTERP_OUTSIDE. A walk leaves
+ * them at the stack's end. First comes the name of the running task, marked
  * INTERP_TASK. Each task that awaits the one before it follows: its frames, the
  * outermost one first, and its name.
  *
- *   Shape    returns s if nobody is there, or else *room
+ *   Shape    returns s if there are none, or else room
  */
 const struct interp_stack *
 interp_arrange(const struct interp_stack *s, struct interp_stack *room);
@@ -272,8 +272,8 @@ interp_arrange_tasks(const struct interp_stack *s, struct interp_stack *room);
 /* Adds a thread to a list: for attach. */
 MUST_CHECK int
 interp_threads_add(struct interp_threads *t, uint64_t native, uint64_t head);
-/* Finds a thread; *out lacks tid and key. Returns false when there is no such
- * thread. */
+/* Finds a thread; sets all of *out but tid and key. Returns false when there
+ * is no such thread. */
 bool interp_threads_find(const struct interp_threads *t, uint64_t native,
                          struct interp_slot *out);
 void interp_threads_done(struct interp_threads *t);

@@ -20,7 +20,7 @@ void interp_codes_free(struct interp_codes *c);
 
 /* A code object at its address in one process. */
 struct interp_code {
-	uint8_t head[INTERP_CODE_HEAD]; /* the language's: changed if another
+	uint8_t head[INTERP_CODE_HEAD]; /* the language's; differs if another
 	                                   object took its place */
 	uint32_t function;
 	uint64_t checked_ns; /* 0: never read */

@@ -59,9 +59,9 @@ struct context_at {
 	uint32_t pid;    /* 0: unused; written last */
 	uint32_t module; /* number of that module; 0: there is none */
 	int64_t offset;
-	/* A thread has a vector with the addresses of its blocks: the offset,
-	 * from the thread pointer, of the vector's address, and the bytes that
-	 * the vector has for each module. */
+	/* A thread has a vector with the addresses of its blocks. vector: the
+	 * offset of its address from the thread pointer; step: the bytes that
+	 * it has for each module. */
 	int32_t vector;
 	uint32_t step;
 	uint64_t pointer; /* address of that variable; 0: each has its own */

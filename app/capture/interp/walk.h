@@ -100,7 +100,7 @@ walk_find_self(enum walk_step (*step)(const struct memory *m,
 	return rc == WALK_END;
 }
 
-/* The same; self may be NULL. */
+/* Like walk_find_self(), with a new state; self may be NULL. */
 WALK bool
 walk_find(enum walk_step (*step)(const struct memory *m,
                                  const struct interp_list *list,
@@ -127,8 +127,8 @@ walk_some(enum walk_step (*step)(const struct memory *m,
           const struct memory *m, const struct interp_slot *slot,
           struct walk_at *w, struct interp_stack *to, uint32_t steps)
 {
-	/* Read again in each turn, since the verifier does not track all values
-	 * that it may have. */
+	/* Volatile, so that it is read in each turn: the verifier does not
+	 * track all values that it may have. */
 	volatile uint32_t *n = &to->n;
 
 	for (uint32_t i = 0; i < steps; i++) {

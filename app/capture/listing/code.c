@@ -16,7 +16,7 @@
 struct hit {
 	struct place at;
 	uint64_t start; /* of its function */
-	int64_t self;   /* of the address; in functions, of all of it */
+	int64_t self;   /* of the address; in functions, of the function */
 };
 
 struct coder {

@@ -59,7 +59,8 @@ disasm_new(uint16_t machine, struct disasm **out)
 	return 0;
 }
 
-/* Returns the number if it is the only operand, as that of a direct jump is. */
+/* Returns the operand of an instruction such as a direct jump, whose only
+ * operand is a number; else 0. */
 static uint64_t
 target_of(const char *operands)
 {

@@ -1,6 +1,6 @@
 /*
  * Decodes instructions of x86-64 and AArch64, which may be hostile, with
- * libcapstone. Instructions of x86-64 are written as the GNU tools do.
+ * libcapstone. x86-64 is written in AT&T syntax, as the GNU tools write it.
  */
 #pragma once
 

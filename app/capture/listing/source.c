@@ -128,7 +128,7 @@ read_source(struct sources *s, const char *path, struct buf *out,
 	return LISTING_READ;
 }
 
-/* Counts lines up to one with this number. */
+/* True if a text has a line with this number. */
 static bool
 has_line(const struct buf *text, uint32_t number)
 {
@@ -176,8 +176,8 @@ read_relative(struct sources *s, const char *path, const char *module,
 	return LISTING_MISSING;
 }
 
-/* Returns the mapping of the first location with code of a file;
- * PROFILE_NONE. */
+/* Returns the mapping of the first location with code of a file; PROFILE_NONE:
+ * there is none. */
 static uint32_t
 mapping_of(const struct profile *p, uint32_t file)
 {
@@ -195,8 +195,8 @@ mapping_of(const struct profile *p, uint32_t file)
 	return PROFILE_NONE;
 }
 
-/* Returns when the code of a mapping was made: the time of its program's file;
- * 0: not known. */
+/* Returns when the code of a mapping was built: when its program's file was
+ * last changed; 0: not known. */
 static int64_t
 built_s(const struct sources *s, uint32_t mapping)
 {
@@ -213,8 +213,8 @@ built_s(const struct sources *s, uint32_t mapping)
 	               : 0;
 }
 
-/* Returns when the process that the last file was read through began; 0: not
- * known. */
+/* Returns when the process through which the last file was read started; 0:
+ * not known. */
 static int64_t
 began_s(const struct sources *s)
 {

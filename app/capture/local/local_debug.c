@@ -185,8 +185,8 @@ shrink(struct shrinking *k)
 	Elf64_Ehdr *h = &k->head;
 	int rc = 0;
 
-	/* Only the places of code in memory are needed: what else segments
-	 * refer to is elsewhere in this file. */
+	/* Only the addresses of code are needed. Other segments refer to bytes
+	 * that are elsewhere in the new file. */
 	for (uint32_t i = 0; i < h->e_phnum; i++)
 		if (k->segments[i].p_type != PT_LOAD)
 			k->segments[i].p_type = PT_NULL;

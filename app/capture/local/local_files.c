@@ -217,7 +217,7 @@ local_files_add(struct local_files *f, const char *path)
 			continue;
 		rc = add_file(f, e->fts_path);
 		if (folder && rc != -E2BIG && rc != -ENOMEM)
-			rc = 0; /* a folder has other files, too */
+			rc = 0; /* not all files of a folder are ELF files */
 	}
 	return rc;
 }

@@ -13,8 +13,8 @@ struct local_image {
 	bool tabled;                   /* table was looked for */
 };
 
-/* Finds the file of a mapping; its image is NULL if there is none. Returns NULL
- * when out of memory. */
+/* Finds the file of a mapping; elf is NULL if there is none. Returns NULL when
+ * out of memory. */
 struct local_image *
 local_image(struct local_files *f, const char *path, const char *build_id);
 /* Returns the functions of the kernel; NULL: it is not known to be the one with

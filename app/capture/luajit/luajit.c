@@ -56,7 +56,7 @@ attach(const struct interp_space *space, struct interp_threads *out)
 struct head {
 	uint64_t chunk, lines;
 	uint32_t size, first_line, nlines;
-	uint32_t named; /* 1: by its caller */
+	uint32_t named; /* 0: a caller may give it a name */
 };
 _Static_assert(sizeof(struct head) <= INTERP_CODE_HEAD, "a head");
 
@@ -81,7 +81,7 @@ read_proto(const struct memory *m, uint64_t at, struct luajit_proto *out)
 	return luajit_proto(at, bytes, out) ? 0 : -ESTALE;
 }
 
-/* Keeps a prototype if it is new or another one than before.
+/* Keeps a prototype if it is new or differs from the one before.
  *   Shape    bytes: NULL: it could not be read; caller: NULL: not known */
 static int
 keep(struct interp_codes *c, const struct interp_space *space, uint32_t i,
@@ -138,7 +138,7 @@ is_named(const struct interp_code *code)
 	return head.named;
 }
 
-/* Returns the place of an instruction, by its number. */
+/* Returns the place of the instruction before `next`. */
 static uint64_t
 place_in(const struct interp_code *code, uint64_t proto, uint64_t next)
 {

@@ -4,8 +4,8 @@
  * capture/jit/jit.h says: both in the library and in the command.
  *
  * LuaJIT exports nothing of its layout, and versions and builds differ in it.
- * The code that interprets, which is written in assembler, has the distances:
- * they are read from its instructions.
+ * The code that interprets, which is written in assembler, contains the
+ * distances: they are read from its instructions.
  *
  * A function has no name. As in LuaJIT's own profiler, it gets that of the
  * variable or field in which a caller found it, or else its file and line.
@@ -53,9 +53,9 @@ struct luajit_proto {
 	uint32_t size;      /* instructions */
 	uint32_t first_line, nlines;
 };
-#define LUAJIT_MAX_CODE (1u << 16) /* instructions with lines of their own */
+#define LUAJIT_MAX_CODE (1u << 16) /* instructions whose lines are kept */
 
-/* Parses a prototype; false if there is something else. */
+/* Parses a prototype; false if something else is there. */
 bool luajit_proto(uint64_t at, const uint8_t p[LUAJIT_PROTO],
                   struct luajit_proto *out);
 /* Returns the number of the instruction before `next`; 0 if the function has

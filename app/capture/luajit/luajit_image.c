@@ -1,6 +1,6 @@
 /*
  * Finds distances in the instructions of LuaJIT's interpreter. Each is in a
- * sequence that every build for x86-64 with LJ_GC64 has, of 2.1 from 2019 on.
+ * sequence that every x86-64 build of 2.1 with LJ_GC64 has, from 2019 on.
  *
  *   Source   LuaJIT 2.1, vm_x64.dasc: vm_resume, vm_cpcall, BC_JLOOP
  */
@@ -23,14 +23,14 @@ static const uint8_t enters[] = {0x4c, 0x8b, 0x75, 0x10, 0x49, 0x81, 0xc6};
 static const uint8_t has_traces[] = {0x49, 0x8b, 0x8e};
 /* mov rax, [rcx+rax*8]; mov rax, [rax+mcode] */
 static const uint8_t has_code[] = {0x48, 0x8b, 0x04, 0xc1, 0x48, 0x8b, 0x40};
-/* mov rbp, [rsp+16]; mov [r14+base], rdx: where the state, in the C frame,
- * has its base, next to the current state */
+/* mov rbp, [rsp+16]; mov [r14+base], rdx: loads the state from the C frame,
+ * and sets the base, which lies next to the current state's address */
 static const uint8_t has_base[] = {0x48, 0x8b, 0x6c, 0x24,
                                    0x10, 0x49, 0x89, 0x96};
-/* push rbp; push rbx; push r15; push r14; sub rsp, 40: C calls */
+/* push rbp; push rbx; push r15; push r14; sub rsp, 40: where C enters */
 static const uint8_t is_entry[] = {0x55, 0x53, 0x41, 0x57, 0x41,
                                    0x56, 0x48, 0x83, 0xec, 0x28};
-/* call rcx; test rax, rax: calls C that calls no function of Lua */
+/* call rcx; test rax, rax: calls a C function; this call has no run */
 static const uint8_t calls_c[] = {0xff, 0xd1, 0x48, 0x85, 0xc0};
 
 struct code {

@@ -1,8 +1,8 @@
 /*
- * Lua as a language that compiles at run time. A trace runs in the frame that
- * the interpreter has on the C stack, below which it has a frame without a
- * return address. The trace has the function in whose frame of Lua it was
- * entered; that function's callers have frames of Lua.
+ * Lua as a language that compiles at run time. A trace runs below the
+ * interpreter's frame on the C stack, in a frame without a return address. It
+ * stands for the function in whose Lua frame it was entered; that function's
+ * callers have Lua frames.
  */
 #include "luajit_trace.h"
 
@@ -17,7 +17,7 @@
 #define FAR        2048 /* bytes of the stack in which the frame is looked for */
 #define PLACES     2048
 #define SAVED      16                 /* bytes that a trace pushes first */
-#define NOT_YET_NS UINT64_C(1000000)  /* until there may be a state */
+#define NOT_YET_NS UINT64_C(1000000)  /* until a state may have been made */
 #define AGAIN_NS   UINT64_C(20000000) /* until traces are looked for again */
 
 struct luajit {
@@ -81,7 +81,8 @@ detach(void *runtime)
 
 /* --- states --------------------------------------------------------------- */
 
-/* Remembers a state of Lua, in place of the one that was met least recently. */
+/* Remembers a state of Lua, in place of the one that was seen least
+ * recently. */
 static bool
 learn(struct luajit *l, const struct jit_space *space, uint64_t dispatch)
 {
@@ -169,9 +170,9 @@ may_be_frame(const struct unwind_stack *stack, uint64_t at, uint64_t *state)
 
 /*
  * Finds the interpreter's frame. It is at the stack pointer or, while the
- * interpreter calls its own code or has left a trace, above it. The state must
- * exist only for a frame above it: by the time a sample is read, the state may
- * be gone.
+ * interpreter calls its own code or has left a trace, above it. Only for a
+ * frame above it must the state still exist: by the time a sample is read, the
+ * state may be gone.
  */
 static bool
 find_frame(struct luajit *l, const struct jit_space *space,

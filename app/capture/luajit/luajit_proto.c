@@ -66,7 +66,7 @@ put_string(const struct memory *m, uint64_t at, size_t most, struct buf *out)
 
 /* --- the name by which a function is called ------------------------------- */
 
-/* Instructions, and ranges of them. */
+/* Opcodes; some are the ends of ranges. */
 enum {
 	ISTC = 12,
 	ISFC,
@@ -116,7 +116,7 @@ writes_one(uint32_t op)
 	       (op >= TGETV && op <= TGETR);
 }
 
-/* True if it uses its slot A and those above it. */
+/* True if the instruction may write its slot A and those above it. */
 static bool
 writes_all(uint32_t op)
 {
@@ -198,7 +198,7 @@ put_upvalue(const struct memory *m, const struct luajit_proto *p, uint32_t i,
 	return 0;
 }
 
-/* Appends a constant: strings lie before the others, the first one last. */
+/* Appends a string constant: strings lie below others, in reverse order. */
 static int
 put_constant(const struct memory *m, const struct luajit_proto *p, uint32_t i,
              struct buf *out)

@@ -229,8 +229,8 @@ read_caller(const struct memory *m, const struct luajit_trace *t,
 	return 0;
 }
 
-/* Returns a map's entries; NULL if they are not in it. Two words follow them:
- * the address at which the function that runs continues. */
+/* Returns the entries of a place; NULL if they exceed the map. Two words after
+ * them are the address at which the function that runs continues. */
 static const uint32_t *
 entries_of(const struct luajit_trace *t, const struct luajit_snap *snap)
 {
@@ -273,7 +273,7 @@ choose_snap(const struct luajit_trace *t, uint64_t offset, bool in_call)
 	return snap;
 }
 
-/* Reads where functions go on that run at a place of a trace. */
+/* Reads where the functions that run at a place of a trace continue. */
 static int
 read_nexts(const struct memory *m, const struct luajit_trace *t,
            const struct luajit_snap *snap, uint64_t *out, size_t *n)
@@ -298,10 +298,10 @@ read_nexts(const struct memory *m, const struct luajit_trace *t,
 
 /* Instructions with which functions begin. */
 enum { FIRST_HEADER = 89, LAST_HEADER = 94 };
-#define CHUNK      1024 /* bytes of bytecode that are looked through at once */
+#define CHUNK      1024 /* bytes of bytecode that are searched at once */
 #define MAX_CHUNKS 64
 
-/* Finds the prototype of an instruction. It is right before the function's
+/* Finds the prototype of an instruction. A prototype is right before its
  * bytecode, which begins with one of the instructions above. */
 static int
 find_proto(const struct memory *m, uint64_t pc, uint64_t *out)

@@ -1,7 +1,7 @@
 /*
  * Traces: paths through functions of Lua that were compiled. Calls within a
  * path leave nothing on any stack. For each place at which the path can be
- * left, LuaJIT has the frames that it then makes.
+ * left, LuaJIT records the frames that it then makes.
  *
  *   Source   LuaJIT 2.1, lj_jit.h: struct GCtrace, SnapShot, SnapEntry; IRIns;
  *            lj_trace.c: lj_trace_unwind(); lj_snap.c: lj_snap_restore()
@@ -13,7 +13,7 @@
 #define LUAJIT_MAX_TRACES 8192 /* of a state */
 #define LUAJIT_MAX_SNAPS  4096 /* of a trace */
 #define LUAJIT_MAX_MAP    16384
-#define LUAJIT_MAX_CALLS  16 /* of functions in each other, in a trace */
+#define LUAJIT_MAX_CALLS  16 /* nested, in a trace */
 
 struct luajit_snap {
 	uint32_t map;
@@ -27,7 +27,7 @@ struct luajit_trace {
 	uint64_t snap, map, ir; /* and of parts of it */
 	uint32_t size, nmap;
 	uint16_t nsnap;
-	uint16_t adjust; /* bytes by which its stack frame is longer */
+	uint16_t adjust; /* bytes that it adds to its stack frame */
 	/* Places at which it can be left, and their frames, in nmap words;
 	 * NULL: not read. */
 	struct luajit_snap *snaps;
@@ -43,7 +43,7 @@ struct luajit_traces {
 
 void luajit_traces_done(struct luajit_traces *t);
 /*
- * Reads which traces there are.
+ * Reads the table of traces.
  *   Errors   -ENOMEM, those of memory_read()
  */
 MUST_CHECK int

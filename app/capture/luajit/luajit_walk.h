@@ -158,7 +158,7 @@ luajit_is_base(const struct memory *m, const struct walk_at *w,
 	       function >> 47 == LUAJIT_IS_FUNCTION;
 }
 
-/* Sets the instruction of the innermost frame, as the interpreter has kept it
+/* Sets the instruction of the innermost frame, which the interpreter saved
  * when it called C. A frame on the C stack for C alone has none. */
 WALK void
 luajit_kept_pc(const struct memory *m, struct walk_at *w)
@@ -175,8 +175,8 @@ luajit_kept_pc(const struct memory *m, struct walk_at *w)
 	w->next = c[0] != c[1] ? c[1] : 0;
 }
 
-/* Looks for the states that run by their frames on the C stack, from an address
- * on. */
+/* Begins to search the C stack, from an address on, for frames of states that
+ * run. */
 WALK enum walk_step
 luajit_begin_search(struct walk_at *w, uint64_t from)
 {
@@ -277,8 +277,8 @@ luajit_frame(const struct memory *m, struct walk_at *w, struct interp_frame *to)
 	return WALK_KEPT;
 }
 
-/* Goes on with the state that has a frame on the C stack at an address: the
- * state knows it, unless an earlier call has left it there. */
+/* Goes on with the state whose frame on the C stack is at an address. False if
+ * the frame is a leftover of an earlier call: the state then has another. */
 WALK bool
 luajit_go_on(const struct memory *m, const struct interp_slot *slot,
              uint64_t at, struct walk_at *w)
@@ -289,8 +289,8 @@ luajit_go_on(const struct memory *m, const struct interp_slot *slot,
 	       luajit_enter(m, slot, state, at, w, words);
 }
 
-/* Looks for the frame on the C stack of a state whose code called the C
- * function that called this one's. It is where a return address leads to the
+/* Searches the C stack for the frame of an outer state, whose code called the
+ * C code that runs this one. It is right above a return address to the
  * interpreter. */
 WALK enum walk_step
 luajit_search(const struct memory *m, const struct interp_slot *slot,
@@ -309,8 +309,8 @@ luajit_search(const struct memory *m, const struct interp_slot *slot,
 	return WALK_ON;
 }
 
-/* Looks for the dispatch table where C code runs: the interpreter that called
- * it has a frame on the C stack. */
+/* Looks for the dispatch table while C code runs: the interpreter that called
+ * the code has a frame on the C stack. */
 WALK enum walk_step
 luajit_find_below(const struct memory *m, const struct interp_list *list,
                   struct walk_at *w)
@@ -334,8 +334,7 @@ luajit_find_below(const struct memory *m, const struct interp_list *list,
 	                                                             : WALK_ON;
 }
 
-/* The only places that have the address of a process's state are registers and
- * stacks. */
+/* Only registers and stacks contain the address of a process's state. */
 WALK enum walk_step
 luajit_find(const struct memory *m, const struct interp_list *list,
             uint64_t native, struct walk_at *w)
@@ -351,8 +350,8 @@ luajit_find(const struct memory *m, const struct interp_list *list,
 	return w->own ? WALK_ON : WALK_FAULT;
 }
 
-/* Leads from the last frame of a state to the one that resumed it, or whose
- * code called C that called this state's. If the interpreter itself resumed it,
+/* Leads from the last frame of a state to the state that resumed it, or whose
+ * code called the C code that runs it. If the interpreter itself resumed it,
  * the frame is right above that of the coroutine on the C stack. */
 WALK enum walk_step
 luajit_outer(const struct memory *m, const struct interp_slot *slot,

@@ -94,7 +94,7 @@ stored_address(const struct symtab *kernel, struct place at)
 	return at.vaddr % KERNEL_PAGE;
 }
 
-/* Returns the known facts about a place with these names. */
+/* Returns how much is known about a place with these names. */
 static enum naming
 naming_of(const struct namer *n, struct place at, const struct sym_frame *names,
           size_t count)

@@ -35,7 +35,7 @@ open_split(void *arg, uint32_t module, const char *dir, const char *name)
 	                        name);
 }
 
-/* Three quarters of the CPU time that the process has left. */
+/* Returns three quarters of the CPU time that the process has left. */
 static int64_t
 files_time(void)
 {
@@ -150,7 +150,8 @@ kernel_name(struct namer *n, uint64_t addr, struct sym_frame *out)
 /* --- programs and libraries ----------------------------------------------- */
 
 /* Root in a container has the host's uid 0, unless the container has a user
- * namespace, but a separate file system. Other users may mount many of them. */
+ * namespace, but a separate file system. Other users may mount many file
+ * systems, so theirs do not count. */
 static struct namer_user
 key_of(int fd)
 {
@@ -270,7 +271,8 @@ open_jitdump(struct namer *n, int32_t pid)
 	return dump;
 }
 
-/* Looks up a perf map; an old one lacks functions that were compiled since. */
+/* Looks up an address in a perf map; an old map lacks functions that were
+ * compiled since. */
 static const char *
 map_name(struct namer *n, struct namer_module *of, uint64_t addr)
 {
@@ -328,9 +330,9 @@ has_had_none(const struct namer *n, uint32_t module, int64_t now_ns)
 }
 
 /*
- * Opens a module's debug file, which may have come to the host since the
- * mapping was first seen. The result is recorded for the process that fetches
- * debug files.
+ * Opens a module's debug file, which may have been installed since the mapping
+ * was first seen. The result is recorded for the process that fetches debug
+ * files.
  */
 static struct elf_image *
 look_again(const struct namer *n, uint32_t module)
@@ -436,7 +438,7 @@ open_java(struct namer *n, int32_t pid, struct namer_module *of)
 		n->quality->notes |= QUALITY_NOTE_OF(JAVA_SILENT);
 }
 
-/* Opens the dump or map of code that a program made at run time. */
+/* Opens the dump or map of code that a program generated. */
 static void
 open_jit(struct namer *n, const struct module *m, struct namer_module *of)
 {
@@ -457,7 +459,7 @@ is_of_the_kernel(const struct module *m)
 	return !strcmp(m->path, "[vdso]");
 }
 
-/* Nobody knows whose a copy is, or what a process has in memory. */
+/* The owner of copies, and of images in a process's memory, is not known. */
 #define NO_UID ((uid_t)-1)
 
 static struct namer_user *
@@ -474,8 +476,8 @@ owner_of(struct namer *n, const struct module *m)
 
 /*
  * A user with many processes could have each of them run a file whose symbols
- * take long to read. What root installed is read however long it takes: files
- * of root on the file system that has this program, too.
+ * take long to read. What root installed is read however long it takes: root's
+ * files on the file system of this program.
  */
 static bool
 may_read(struct namer *n, const struct namer_module *of)

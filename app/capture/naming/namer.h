@@ -30,9 +30,9 @@ struct namer {
 	uint64_t java_age_ns; /* greatest age of a JVM's map; 0: always a new
 	                         one */
 	bool java_stuck;      /* a JVM did not answer: no other is asked */
-	/* CPU time of reading what programs wrote of code that they made, and
-	 * how much of it each user's files took. The last row counts for all
-	 * further users. */
+	/* CPU time spent on files in which programs describe code that they
+	 * generate, and how much of it each user's files took. The last row
+	 * counts for all further users. */
 	int64_t maps_ns;
 	struct namer_user {
 		uid_t uid;
@@ -78,9 +78,9 @@ DEFINE_CLEANUP(struct namer *, namer_free)
 size_t namer_lookup(struct namer *n, struct place at, struct sym_frame *out,
                     size_t max);
 /*
- * Makes one frame for code that namer_lookup() finds no function for: a file
- * has its name; code made at run time also has the start of the memory without
- * gaps that it lies in, as "[anon]+0x7f31c0000000".
+ * Makes one frame for code that namer_lookup() finds no function for, named by
+ * its file; generated code also has the start of the contiguous memory that it
+ * lies in, as "[anon]+0x7f31c0000000".
  *
  *   Owns     as namer_lookup()
  *   Errors   returns 0 when memory runs out, else 1

@@ -21,7 +21,7 @@ struct reading_head {
 	int64_t mono_ns, wall_ms; /* the time of the look */
 	uint64_t cycles;          /* bucket_cycles() at that time */
 	int64_t known_ns;         /* CLOCK_BOOTTIME: when all processes were
-	                             known; a process that began later is new */
+	                             known; one that started later is new */
 };
 
 struct reading_process {

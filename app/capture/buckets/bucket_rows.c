@@ -146,7 +146,7 @@ static void
 count(const struct bucket_rows *r, const uint32_t *stack, uint32_t n,
       const int64_t *values)
 {
-	int64_t events = values[r->p->ntypes - 2]; /* beside the one shown */
+	int64_t events = values[r->p->ntypes - 2]; /* objects, or waits */
 
 	r->q->kept = r->q->kept < INT64_MAX / 4 ? r->q->kept + events
 	                                        : r->q->kept;

@@ -16,7 +16,7 @@ struct go_elapsed {
 struct bucket_rows {
 	enum profile_type_id type;
 	const struct go_profiles *from;
-	int64_t rate; /* sampling rate that the program set */
+	int64_t rate; /* sampling rate of the profile */
 	struct go_elapsed elapsed;
 	struct bucket_stacks stacks;
 	struct go_frames frames;

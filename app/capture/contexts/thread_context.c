@@ -9,7 +9,7 @@
 #define IDS        24
 #define SCHEMA     "threadlocal.schema_version"
 #define KEY_MAP    "threadlocal.attribute_key_map"
-#define IN_STORAGE "tls" /* prefix of schemas that have the variable */
+#define IN_STORAGE "tls" /* prefix of schemas with a thread-local variable */
 
 /* --- names ---------------------------------------------------------------- */
 

@@ -56,7 +56,7 @@ struct elf_image {
 	bool no_headers;
 	uint32_t nsegments, nsections;
 	struct elf_segment segments[ELF_MAX_SEGMENTS];
-	struct elf_section *sections; /* NULL without section headers */
+	struct elf_section *sections; /* NULL: there are none */
 	uint32_t *section_names;      /* offsets into strtab */
 	char *strtab;                 /* of section names, NUL-terminated */
 	uint32_t strtab_size;

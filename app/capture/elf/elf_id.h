@@ -7,7 +7,7 @@
 
 /*
  * Get an identifier of a file as profiles write it: its build-id in
- * hexadecimal, Go's build ID, and htlhash. "": it has none.
+ * hexadecimal, Go's build ID, or htlhash. "": it has none.
  */
 void elf_gnu_id(const struct elf_image *e, char out[static ELF_ID_MAX]);
 void elf_go_id(const struct elf_image *e, char out[static ELF_ID_MAX]);

@@ -19,7 +19,7 @@ struct go_runtime {
 	unsigned minor; /* of the version of Go */
 	struct go_layout layout;
 	uint64_t allgs;         /* address of the slice runtime.allgs */
-	uint64_t list, entries; /* its elements when last read */
+	uint64_t list, entries; /* address and number of its elements */
 	char reasons[GO_MAX_REASONS][GO_MAX_REASON + 1]; /* "" unknown */
 };
 

@@ -16,7 +16,7 @@ enum go_end {
 	GO_END_TOP,  /* the goroutine's first frame */
 	GO_END_MORE, /* the stack goes on past the bytes that were read */
 	GO_END_MAX,
-	GO_END_LOST, /* no frame is known at the pc */
+	GO_END_LOST, /* the frame, or its caller, could not be found */
 };
 
 struct go_stack {

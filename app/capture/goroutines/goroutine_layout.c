@@ -98,8 +98,8 @@ may_be_status(const uint8_t *g, size_t at)
 	       (v & ~(uint64_t)SCAN) < GO_STATUSES;
 }
 
-/* Finds the only possible status before a number that is 1; 0 when there is
- * none, or more than one. */
+/* Finds the only possible status before a goid of 1; 0 when there is none, or
+ * more than one. */
 static size_t
 find_status(const uint8_t *g)
 {

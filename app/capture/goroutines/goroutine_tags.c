@@ -5,7 +5,7 @@
 
 #define SLICE      1024u /* sets read together */
 #define MAX_NODES  (1u << 20)
-#define MAX_SLOTS  ((size_t)8 << 20) /* bytes that a slice points to */
+#define MAX_SLOTS  ((size_t)8 << 20) /* bytes of the slots of a slice */
 #define FIRST_LIST 24                /* from 1.24 on labels are a list */
 
 /* Source: runtime/map.go of Go 1.23, hmap and bmap */

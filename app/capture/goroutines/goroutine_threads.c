@@ -51,8 +51,8 @@ read_procids(const struct go_runtime *r, const struct go_g *g, size_t n,
 }
 
 /*
- * Chooses the said threads that the process has. The ids are of the runtime's
- * own pid namespace: if the process lacks one, all threads are chosen.
+ * Chooses the threads in said that the process has. Their ids are of the
+ * runtime's pid namespace: if the process lacks one, all threads are chosen.
  */
 static size_t
 pick(const struct memory_piece *said, size_t n, const struct buf *tasks,

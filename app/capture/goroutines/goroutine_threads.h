@@ -17,7 +17,8 @@ struct go_threads {
  * Reads the threads that run any of g[n]. A thread that waits in the kernel is
  * not stopped.
  *
- *   Shape    room is the number of bytes of each stack
+ *   Shape    reads 32 KiB of each stack, or THREADS_MAX_STACK if room exceeds
+ *            that
  *   Owns     go_threads_done() it, also on failure
  *   Errors   -EBADMSG, -ENOMEM, -errno; threads that ended are ignored
  */

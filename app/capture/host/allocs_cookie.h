@@ -3,7 +3,7 @@
  * at the probe. It holds the slot of the process, and the numbers, as in
  * instructions, of the registers with the size, its factor, the memory to
  * replace, and the address to which the new address is written. A static probe
- * has an index of the map of arguments in place of registers.
+ * has the index of its arguments in place of registers.
  */
 #pragma once
 

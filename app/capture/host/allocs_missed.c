@@ -23,7 +23,7 @@ unseen(double off_ns, double on_ns, double on_calls, double seen)
 	return most_of(off_ns - on_ns / on_calls * seen, 0);
 }
 
-/* Returns calls for each ns of CPU time that the process used for itself. */
+/* Returns the calls per ns of CPU time that the process used for itself. */
 static double
 pace(const struct allocs_part *on, double cost_ns)
 {

@@ -1,6 +1,6 @@
 /*
- * How often a process called its allocator while no probe watched the calls,
- * from what it did while they were watched.
+ * Estimates how often a process called its allocator while no probe watched
+ * the calls, from what it did while they were watched.
  *
  * A probe costs many times what an allocation costs, so a process that
  * allocates often does less while it is watched. How much less is known only
@@ -11,7 +11,7 @@
  */
 #pragma once
 
-/* Calls that were seen in some time of a process. */
+/* Calls of a process that were seen in a period of time. */
 struct allocs_part {
 	double calls;
 	double ns;     /* elapsed time */

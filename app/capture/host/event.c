@@ -42,8 +42,9 @@ paranoid_refuses_all(void)
 	       strtol(buf_str(&text), NULL, 10) > PARANOID_UPSTREAM;
 }
 
-/* Translates the kernel's errors: EACCES means the paranoid level or a missing
- * capability, and EPERM comes from seccomp filters. */
+/* Translates the kernel's errors. EPERM comes from the seccomp filter, if one
+ * is set; otherwise EPERM and EACCES mean the paranoid level or a missing
+ * capability. */
 static int
 refusal(int err)
 {

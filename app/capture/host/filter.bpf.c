@@ -15,7 +15,7 @@ const char terms[] SEC("license") = "Dual MIT/GPL";
 
 /* Constants that are set before the program is loaded, so that the verifier
  * knows how far the maps reach. */
-const volatile uint32_t nbits; /* processes with a bit */
+const volatile uint32_t nbits; /* number of pids with a bit */
 const volatile uint32_t data;  /* bytes of a ring, a power of two */
 
 /* --- the kernel's structures ---------------------------------------------- */
@@ -170,7 +170,7 @@ copy_user(struct stack *to, uint64_t from, uint64_t bytes)
 	return n & ~7ull;
 }
 
-/* Writes the copies from the thread's interpreter and its context; returns the
+/* Writes the interpreter's frames and the context of the thread; returns their
  * bytes. */
 static __always_inline uint64_t
 put_facts(struct interp_stack *to)

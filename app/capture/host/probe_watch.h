@@ -49,7 +49,7 @@ struct probe_watch {
 	int calls_fd;     /* a map of struct emit_calls, by slot and CPU */
 	int arguments_fd; /* a map of struct allocs_sampled, by slot and probe */
 	unsigned budget;  /* of a process's CPU time, in thousandths */
-	unsigned least;   /* of a CPU, in thousandths: credited at least */
+	unsigned least;   /* of a CPU, in thousandths: use credited at least */
 	bool returns;     /* the return of a sampled call is watched, too */
 	struct probe_cost call;
 	unsigned ncpus;

@@ -31,8 +31,8 @@ const char terms[] SEC("license") = "Dual MIT/GPL";
 #define GOMP_WAITED   0xffffffffu
 
 /* Constants that are set before the programs are loaded. */
-const volatile uint32_t nbits; /* processes with a bit */
-const volatile bool results;   /* report bytes that system calls transferred */
+const volatile uint32_t nbits; /* number of pids with a bit */
+const volatile bool results;   /* the ends of system calls are traced */
 const volatile int32_t futex;  /* the number of futex(2) */
 const volatile uint8_t class_of[CALLS];
 const volatile bool has_file[CALLS]; /* its first argument is a descriptor */

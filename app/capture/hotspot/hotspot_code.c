@@ -277,7 +277,7 @@ find_tables(const struct hotspot *h, struct hotspot_blob *b)
 		b->npcs = b->nscopes = b->nmetadata = 0;
 }
 
-/* Reads the head of a blob. */
+/* Parses the head of a blob. */
 static int
 parse(const struct hotspot *h, struct hotspot_blob *b, const char *name)
 {

@@ -16,7 +16,7 @@
 #define MAX_NAME   512  /* bytes of a class, a method or a file */
 #define MAX_LINES  8192 /* bytes of a line table */
 #define HEAD_BYTES 128
-#define LINES_HEAD 3 /* before a kept line table */
+#define LINES_HEAD 3 /* bytes before a kept line table */
 
 static uint64_t
 get(const struct hotspot *h, const struct memory_piece *p,

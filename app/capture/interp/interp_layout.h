@@ -74,7 +74,7 @@ struct context_at {
 struct interp_table {
 	struct interp_slot slots[INTERP_SLOTS];
 	struct interp_list lists[INTERP_LISTS];
-	struct context_at contexts[INTERP_LISTS]; /* process n's in n % this */
+	struct context_at contexts[INTERP_LISTS]; /* by process, like lists */
 	uint64_t has_lists;                       /* not 0: a list is in use */
 	uint64_t has_contexts; /* not 0: a context is in use */
 };

@@ -43,7 +43,7 @@ interp_arrange(const struct interp_stack *s, struct interp_stack *room)
 	put_tasks(s, tasks, to + outside);
 	to += outside + s->n - tasks;
 	memcpy(to, s->frames + outside, (tasks - outside) * sizeof(*to));
-	/* They are part of the run that the task began. */
+	/* The tasks belong to the run of the frames before them. */
 	to[-1].mark |= s->frames[outside - 1].mark & INTERP_ENTRY;
 	room->frames[outside - 1].mark &= ~(uint64_t)INTERP_ENTRY;
 	return room;

@@ -56,8 +56,8 @@ list_module(const struct namer *n, const struct profile *p, uint32_t mapping)
 	return MODULE_UNKNOWN;
 }
 
-/* Sums the cost of each location as the innermost of a stack. Sums leave out
- * values with which they would overflow. */
+/* Sums the cost of each location as the innermost of a stack. A value that
+ * would overflow its sum is left out. */
 static int64_t *
 sum_leaves(const struct profile *p, uint32_t type)
 {
@@ -149,7 +149,7 @@ sum_functions(struct coder *c)
 	return 0;
 }
 
-/* True if an address of the module with cost is near. */
+/* True if an address with cost is near, in the same module. */
 static bool
 is_near(const struct coder *c, struct place at)
 {

@@ -221,7 +221,7 @@ set_id(char out[static LOCAL_DEBUG_ID], const char *id)
 		strcpy(out, id);
 }
 
-/* Gets the identifiers; the first of them becomes that of the file. */
+/* Gets the identifiers; the first that the file has becomes build_id. */
 static int
 read_ids(const struct elf_image *e, struct local_debug *d)
 {

@@ -240,7 +240,7 @@ open_right(const char *path, const char *build_id)
 	return TAKE(elf);
 }
 
-/* Finds a file by an identifier that its headers do not have. */
+/* Finds a file by Go's build ID or by its htlhash. */
 static struct elf_image *
 open_by_other_id(const struct local_files *f, const char *id)
 {

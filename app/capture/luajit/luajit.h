@@ -18,14 +18,14 @@
 #include "capture/jit/jit.h"
 #include "luajit_walk.h"
 
-/* Roots of an interpreter's image: numbers of struct luajit_image. */
+/* Indexes of an image's roots, which are values of struct luajit_image. */
 enum { LUAJIT_DISTANCE, LUAJIT_CURRENT };
 
 /* The values that an image's instructions contain. */
 struct luajit_image {
 	uint64_t start, end; /* of the code that interprets */
-	uint64_t entry;      /* where C enters it, up to */
-	uint64_t no_run;     /* interp_image.no_run */
+	uint64_t entry;      /* start of the code by which C enters it */
+	uint64_t no_run;     /* the end of that code: interp_image.no_run */
 	uint32_t distance;   /* of the dispatch table from the global state */
 	uint32_t state;      /* bytes before the dispatch table: the address of
 	                        the current state, */

@@ -72,7 +72,7 @@ is_of_interpreter(const struct profile *p, uint32_t location,
 	       p->mappings[at->mapping].interpreter == of + 1u;
 }
 
-/* Finds the lock that a function called by an interpreter waits for. */
+/* Finds the lock that a function waits for if an interpreter has called it. */
 static const char *
 caller_reason(const struct profile *p, uint32_t callee, uint32_t caller)
 {

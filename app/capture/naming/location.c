@@ -131,8 +131,8 @@ finish_location(struct namer *n, struct profile *p, struct place at,
 	return rc;
 }
 
-/* Prefixes of the names of functions through which languages call an allocator:
- * operator new, and Rust's.
+/* True for functions through which languages call an allocator, by prefixes of
+ * their names: operator new, and Rust's.
  *   Source   Itanium C++ ABI, 5.1.5; rustc_ast/src/expand/allocator.rs */
 static bool
 is_before_allocator(const struct profile *p, uint32_t location)

@@ -570,7 +570,7 @@ interpreted_name(const struct interp_codes *codes, uint64_t vaddr,
 
 #define LOCKS_MAX 256 /* locks looked up; each reads the symbol tables */
 
-/* The variable around an address; text is its name, or "". */
+/* The variable around an address; name "": there is none. */
 struct variable {
 	uint64_t vaddr, start;
 	char name[DEMANGLE_MAX];

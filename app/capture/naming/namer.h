@@ -25,7 +25,7 @@ struct namer {
 	struct symbols_cache *cache;
 	struct symbolizer *symbolizer;
 	struct symtab kernel;
-	char *text;           /* names of the last look-up, split */
+	char *text;           /* memory of the last look-up's names */
 	uint32_t locks;       /* looked for in symbol tables so far */
 	uint64_t java_age_ns; /* greatest age of a JVM's map; 0: always a new
 	                         one */

@@ -9,7 +9,7 @@
 
 #define PLACES    4096
 #define LEAVING   48   /* bytes of code read after a call to C */
-#define MAX_WORDS 8192 /* of the stack to the next return address */
+#define MAX_WORDS 8192 /* of the stack, up to the next return address */
 #define CP_MASK   3    /* tag bits, which a return address lacks */
 
 struct beam {

@@ -26,7 +26,7 @@ struct beam_modules {
 	uint64_t looked_ns;
 	struct beam_module *rows; /* by start */
 	uint32_t n;
-	size_t bytes; /* of descriptions */
+	size_t bytes; /* of descriptions that were read */
 };
 
 void beam_modules_done(struct beam_modules *m);

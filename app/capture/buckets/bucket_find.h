@@ -17,7 +17,7 @@ struct go_profiles {
 	struct gobin *bin;
 	const struct elf_image *elf;
 	uint64_t bias;            /* address - bias: vaddr */
-	unsigned minor;           /* of the version of Go */
+	unsigned minor;           /* Go's minor version */
 	uint64_t lists[GO_LISTS]; /* addresses of the lists' heads */
 #define BUCKET_VARIABLE(name, f, fuse, g, guse, how) uint64_t name;
 #include "bucket_variable.def" /* addresses */
@@ -26,7 +26,7 @@ struct go_profiles {
 
 /*
  * Finds the variables. Each address that is not found is 0, so that a profile
- * which is off can be reported though other variables are unknown.
+ * which is off can be reported even if other variables are unknown.
  *
  *   Shape    the caller sets mem, bin, elf and bias
  *   Errors   -EPROTO another machine, or a version of Go that is too old;

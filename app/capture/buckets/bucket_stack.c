@@ -6,7 +6,7 @@
 #define MAX_LINES_BYTES ((size_t)256 << 20)
 
 struct bucket_span {
-	uint32_t at, n; /* of lines */
+	uint32_t at, n; /* index and number of lines */
 };
 
 /* The lines that run at an address, innermost first. */

@@ -20,8 +20,8 @@ struct bucket_stacks {
 	uint64_t bias;
 	bool hide_runtime; /* drop the runtime's innermost frames */
 	struct pairs known;
-	struct buf spans; /* for each of known: struct bucket_span */
-	struct buf lines; /* of struct gobin_line */
+	struct buf spans; /* struct bucket_span, for each of known */
+	struct buf lines; /* struct gobin_line */
 };
 
 void bucket_stacks_done(struct bucket_stacks *s);

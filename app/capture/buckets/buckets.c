@@ -403,7 +403,7 @@ is_new(const struct grown *g, uint64_t began_ns)
 	return g->last && (int64_t)began_ns + EXEC_NS >= g->last->known_ns;
 }
 
-/* Compares a process with the last reading, if the reading has the process. */
+/* Compares a process with the last reading, if that contains the process. */
 static int
 compare(struct grown *g, struct looked *v, const struct reading_part *part,
         struct go_buckets *now)

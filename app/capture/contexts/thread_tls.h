@@ -47,7 +47,7 @@ struct thread_tls {
 MUST_CHECK int
 thread_tls_find(const struct elf_image *e, struct thread_tls *out);
 /*
- * Finds where threads of a process have the variable of a file that is mapped
+ * Finds where threads of a process keep the variable of a file that is mapped
  * with this bias.
  *
  *   Shape    sets all of *out but pid; musl: the process runs with that libc

@@ -16,7 +16,7 @@ struct go_runtime {
 	const struct memory *mem;
 	struct gobin *bin;
 	uint64_t bias;  /* address - bias: vaddr */
-	unsigned minor; /* of the version of Go */
+	unsigned minor; /* Go's minor version */
 	struct go_layout layout;
 	uint64_t allgs;         /* address of the slice runtime.allgs */
 	uint64_t list, entries; /* address and number of its elements */

@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 
 /* Walks keep PROFILE_MAX_FRAMES frames of a goroutine at most. */
-#define GO_EXACT ((uint64_t)1 << 63) /* of a pc: not a return address */
+#define GO_EXACT ((uint64_t)1 << 63) /* in a pc that is no return address */
 
 enum go_end {
 	GO_END_TOP,  /* the goroutine's first frame */

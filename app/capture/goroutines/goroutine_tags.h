@@ -18,7 +18,7 @@
 
 struct go_tags {
 	const struct go_runtime *r;
-	struct profile *p;  /* has the labels' strings */
+	struct profile *p;  /* holds the labels' strings */
 	struct pairs ptrs;  /* addresses of sets */
 	uint32_t *sets;     /* by address: a node, or 0 for an empty set */
 	struct pairs nodes; /* (rest of the set, key and value) */

@@ -35,7 +35,7 @@ struct pt_regs___arm {
 	unsigned long sp, pstate;
 } OF_KERNEL;
 
-#define STATE_ARM 0x1f /* of pstate: 0 in 64-bit programs */
+#define STATE_ARM 0x1f /* bits of pstate that are 0 in 64-bit programs */
 #define ARM_REGS  33
 
 /* --- maps ----------------------------------------------------------------- */

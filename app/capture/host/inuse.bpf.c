@@ -46,7 +46,7 @@ struct call {
 	uint64_t size, mean;
 	uint64_t to;   /* where the result is written; 0: it is returned */
 	uint64_t old;  /* key of the memory that it replaces; 0: none */
-	uint32_t way;  /* of old, in its set */
+	uint32_t way;  /* the way of old in its set */
 	bool chosen;   /* to be a sample */
 	bool releases; /* realloc(p, 0): releases old, even if it returns 0 */
 };

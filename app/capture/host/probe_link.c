@@ -61,7 +61,7 @@ probe_link_try(enum probe_link_type type, int prog_fd)
 /* --- what a probe costs --------------------------------------------------- */
 
 #define TRIES 15
-#define CALLS 64          /* in each */
+#define CALLS 64          /* per try */
 #define BYTES (32u << 10) /* memory touched between two calls */
 
 /* Like allocation functions, begins with an instruction that the kernel

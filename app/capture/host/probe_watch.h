@@ -27,7 +27,7 @@
 struct probe_account {
 	struct emit_calls was; /* at the last look */
 	int64_t looked_ns;
-	int64_t used_ns;   /* of CPU time, until then */
+	int64_t used_ns;   /* CPU time that was used until then */
 	int64_t credit_ns; /* negative: probes have cost too much */
 	double earns;      /* ns of credit per ns, roughly */
 };

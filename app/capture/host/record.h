@@ -54,7 +54,7 @@ struct record {
 			bool has_user; /* regs and stack are there */
 			bool is_32;    /* of a 32-bit program, which is not
 			                  unwound: has_user is false, but regs
-			                  has the program counter */
+			                  holds the program counter */
 			uint64_t regs[RECORD_REGS];
 			const uint8_t *stack;
 			size_t stack_len;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define R14        22 /* of the registers of x86-64 */
-#define STATES     4  /* of Lua that are known in a process */
+#define R14        22 /* index in the registers of x86-64 */
+#define STATES     4  /* states of Lua that are known in a process */
 #define KNOWN      64
 #define IS_STATE   6    /* the type of such objects */
 #define FAR        2048 /* bytes of the stack in which the frame is looked for */

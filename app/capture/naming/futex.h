@@ -15,8 +15,8 @@ struct futex_wait {
 /* Shape: stack[n] are locations of p, leaf first; only the innermost count. */
 struct futex_wait
 futex_wait_of(const struct profile *p, const uint32_t *stack, uint32_t n);
-/* Returns the reason for a wait that has the word of a lock but is none, or
- * NULL if the functions show no such wait. Shape: as above. */
+/* Returns the reason for a wait that is for no lock although its word has a
+ * lock's value; NULL if the functions show no such wait. Shape: as above. */
 const char *
 futex_word_of(const struct profile *p, const uint32_t *stack, uint32_t n);
 /*

@@ -24,7 +24,7 @@
 /* Time before a patient namer asks again for a missing debug file. */
 #define UNDEBUGGED_NS (60 * NS_PER_S)
 
-/* Opens a file of split DWARF through the process that has the module. */
+/* Opens a file of split DWARF through the process that mapped the module. */
 static struct elf_image *
 open_split(void *arg, uint32_t module, const char *dir, const char *name)
 {

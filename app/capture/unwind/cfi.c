@@ -3,11 +3,11 @@
 #include <dwarf.h>
 #include <errno.h>
 
-#define DEBUG_CIE 0xffffffffu /* in .debug_frame the mark of a CIE */
+#define DEBUG_CIE 0xffffffffu /* marks a CIE in .debug_frame */
 #define PRIMARY   0xc0 /* these bits name an opcode, the others its operand */
 #define OPERAND   0x3f
-/* Signed with the address of the instruction, too: not in elfutils 0.188.
- * Source: "DWARF for the Arm 64-bit Architecture" 2024Q3, 4.7 */
+/* The signature covers the instruction's address, too; elfutils 0.188 lacks
+ * this opcode. Source: "DWARF for the Arm 64-bit Architecture" 2024Q3, 4.7 */
 #define AARCH64_NEGATE_RA_STATE_WITH_PC 0x2c
 
 /* --- entries -------------------------------------------------------------- */
@@ -25,8 +25,8 @@ cfi_next(struct cfi_cursor *section, struct cfi_cursor *entry)
 	return true;
 }
 
-/* Reads the data of an augmentation's letters, up to an unknown letter. The
- * length that comes first says where the program begins. */
+/* Reads augmentation data, one item per letter, up to an unknown letter. The
+ * length before the data says where the program begins. */
 static void
 read_augmentation(struct cfi_cursor *c, const char *letters,
                   struct cfi_cie *out)
@@ -111,7 +111,7 @@ read_cie(const struct cfi_section *s, size_t at, struct cfi_cie *out)
 	return !c.bad;
 }
 
-/* Finds the CIE of an entry; value was read at field, the CIE pointer. */
+/* Finds the CIE of an entry whose CIE pointer, at field, has this value. */
 static bool
 find_cie(const struct cfi_section *s, size_t field, uint64_t value, size_t *at)
 {

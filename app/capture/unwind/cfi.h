@@ -43,7 +43,7 @@ enum cfi_how {
 	CFI_UNDEFINED, /* lost; for the return address: the first frame */
 	CFI_AT,        /* in memory at CFA + value */
 	CFI_IS,        /* CFA + value */
-	CFI_REGISTER,  /* register reg (+ value, of the CFA only) */
+	CFI_REGISTER,  /* register reg; for the CFA: reg + value */
 	CFI_AT_EXPR,   /* in memory at the result of the expression */
 	CFI_EXPR,      /* the result of the expression */
 };
@@ -56,7 +56,7 @@ struct cfi_rule {
 
 struct cfi_row {
 	struct cfi_rule cfa; /* CFI_REGISTER, CFI_EXPR, or CFI_SAME: none */
-	struct cfi_rule regs[CFI_REGS]; /* by DWARF's numbers */
+	struct cfi_rule regs[CFI_REGS]; /* by DWARF number */
 };
 
 /* Steps to the next entry, and sets *entry to its bytes; false at the end, or
@@ -66,7 +66,7 @@ bool cfi_next(struct cfi_cursor *section, struct cfi_cursor *entry);
 /*
  * Reads the entry of a function and its CIE.
  *   Shape    at: offset of the entry in the section
- *   Errors   -EBADMSG, also when it is a CIE; *out undefined
+ *   Errors   -EBADMSG not readable, or a CIE; *out undefined
  */
 MUST_CHECK int
 cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *out);
@@ -76,7 +76,7 @@ cfi_entry_read(const struct cfi_section *s, size_t at, struct cfi_entry *out);
 typedef bool cfi_visit(void *arg, uint64_t pc, const struct cfi_row *row);
 /*
  * Runs the program of a function.
- *   Errors   -EBADMSG; the rows passed to visit so far hold
+ *   Errors   -EBADMSG; rows already passed to visit are valid
  */
 MUST_CHECK int cfi_run(const struct cfi_section *s, const struct cfi_entry *e,
                        cfi_visit *visit, void *arg);

@@ -46,7 +46,7 @@ struct code_insn {
 	bool has_target; /* for a branch, call or jump */
 	int64_t target;  /* from the instruction's end */
 	/* lr: the link register; on x86-64 r10, in which compilers keep the
-	 * caller's stack pointer while a function aligns its own. */
+	 * caller's stack pointer while a function aligns its stack. */
 	struct code_value sp, fp, lr;
 	/* General registers of x86-64 that may have changed, one bit per
 	 * register number; all bits if this is not known. */
@@ -60,7 +60,7 @@ struct code_insn {
 /*
  * Decodes the instruction at p.
  *
- *   Errors   false: no instruction that programs use, or cut off by n
+ *   Errors   false: not an instruction that programs use, or longer than n
  *   Source   Intel SDM 2A, chapter 2 and appendix A; Arm ARM, C4.1
  */
 bool code_x86_64(const uint8_t *p, size_t n, struct code_insn *out);

@@ -43,7 +43,7 @@ lead(struct code_insn *out, enum code_flow flow, int64_t words)
 static void
 find_flow_by_register(uint32_t w, struct code_insn *out)
 {
-	switch (bits(w, 21, 2)) { /* with keys or without */
+	switch (bits(w, 21, 2)) { /* with pointer authentication or without */
 	case 0:
 		out->flow = CODE_LEAVE;
 		break;
@@ -123,7 +123,7 @@ move_base(struct code_insn *out, unsigned base, int64_t by)
 		out->fp = sum(FP, by);
 }
 
-enum { OFFSET_ALONE, AFTER, OFFSET, BEFORE }; /* of pairs, by bits 24:23 */
+enum { OFFSET_ALONE, AFTER, OFFSET, BEFORE }; /* modes of pairs, bits 24:23 */
 
 /* ldp, stp: two registers of one kind. */
 static void
@@ -143,7 +143,7 @@ find_pair(uint32_t w, struct code_insn *out)
 	load(out, bits(w, 10, 5), rn(w), at + size);
 }
 
-/* ldr, str with a number of 9 bits. */
+/* ldr, str with a 9-bit offset. */
 static void
 find_single(uint32_t w, struct code_insn *out)
 {
@@ -156,7 +156,7 @@ find_single(uint32_t w, struct code_insn *out)
 		load(out, rd(w), rn(w), mode == 1 ? 0 : by);
 }
 
-/* add, sub of a number; this is how sp is moved. */
+/* add, sub of an immediate; this is how sp is moved. */
 static void
 find_sum(uint32_t w, struct code_insn *out)
 {
@@ -174,7 +174,7 @@ find_sum(uint32_t w, struct code_insn *out)
 static void
 find_effects(uint32_t w, struct code_insn *out)
 {
-	const unsigned group = bits(w, 25, 4); /* of instructions */
+	const unsigned group = bits(w, 25, 4); /* op0 in the manual */
 	struct code_value *to = pointer(out, rd(w));
 
 	if ((w & 0xbf800000) == 0x91000000)
@@ -183,14 +183,14 @@ find_effects(uint32_t w, struct code_insn *out)
 		find_pair(w, out);
 	else if ((w & 0x3b200000) == 0x38000000)
 		find_single(w, out);
-	else if ((w & 0x3f400000) == 0x39400000) /* ldr, at any distance */
+	else if ((w & 0x3f400000) == 0x39400000) /* ldr, scaled offset */
 		load(out, rd(w), rn(w),
 		     (int64_t)bits(w, 10, 12) << bits(w, 30, 2));
 	else if (rd(w) == SP && ((w & 0x7f800000) == 0x12000000 ||
 	                         (w & 0x3fe00000) == 0x0b200000))
-		out->sp.from = CODE_UNKNOWN; /* and, add of a register */
+		out->sp.from = CODE_UNKNOWN; /* and; add of a register */
 	else if (to && ((group & 14) == 8 || (group & 7) == 5))
-		to->from = CODE_UNKNOWN; /* computed, from numbers or others */
+		to->from = CODE_UNKNOWN; /* computed */
 }
 
 bool

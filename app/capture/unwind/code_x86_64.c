@@ -9,11 +9,11 @@
 enum { RAX = 0, RDX = 2, RSP = 4, RBP = 5, R10 = 10, NO_REG = -1 };
 
 /*
- * Operands that follow an opcode: none (.), ModRM (m), also with a byte (M) or
- * a number of operand size (Z) behind it, a byte (b), two (w), three (e), a
- * number of operand size (z), of 32 bits (d), of the register's size (q) or of
- * the address's (v), ModRM and a number for two of its eight operations (g, G).
- * x: not used by today's programs; prefixes and escapes are read before.
+ * Operands that follow an opcode: none (.), ModRM (m), ModRM and a byte (M) or
+ * a number of operand size (Z), a byte (b), two (w), three (e), a number of
+ * operand size (z), of 32 bits (d), of register size (q) or of address size
+ * (v), ModRM and, for two of its eight operations, a number (g, G). x: not
+ * used by today's programs; prefixes and escapes are read before.
  */
 static const char one_byte[] = "mmmmbzxxmmmmbzxx"
 			       "mmmmbzxxmmmmbzxx"
@@ -51,10 +51,9 @@ static const char two_byte[] = "mmmmx.....x.xm.M"
 /*
  * The registers that change: none (.), ModRM's reg (r) or rm (m), the opcode's
  * (o), their bytes (R, M, O), rax (a), rdx (d), the opcode's and rax (x), rsp
- * (p), rsp and the opcode's (P), rsp and rbp (f); by ModRM's operation those of
- * compare (c, C), test, multiply and divide (u, U), increment and push (s, S),
- * bit test (t) or endbr (e); and any of them (?), such as those of a called
- * function.
+ * (p), rsp and the opcode's (P), rsp and rbp (f); by ModRM's operation those
+ * of compare (c, C), test, multiply and divide (u, U), increment and push (s,
+ * S), bit test (t) or endbr (e); and possibly all (?), as in a call.
  */
 static const char one_byte_changes[] = "MmRraa??MmRraa??"
 				       "MmRraa??MmRraa??"
@@ -111,7 +110,7 @@ struct decoder {
 	enum map map;
 	uint8_t op;
 	unsigned mod;
-	int reg, rm; /* registers; rm of memory: NO_REG */
+	int reg, rm; /* registers; rm is NO_REG for memory */
 	int base;    /* of memory without an index; else NO_REG */
 	int64_t disp, imm;
 };
@@ -126,7 +125,7 @@ byte(struct decoder *d)
 	return d->p[d->at++];
 }
 
-/* n bytes of two's complement. */
+/* Reads n bytes of two's complement. */
 static int64_t
 number(struct decoder *d, unsigned n)
 {
@@ -557,8 +556,8 @@ find_copy(const struct decoder *d, struct code_insn *out)
 }
 
 /* Marks sp, fp and r10 as unknown if the instruction changes them. An
- * instruction whose changes are not known is assumed to leave them as they
- * were, but for calls: compilers use none of these to move them. */
+ * instruction whose changes are not known is assumed to leave them, except
+ * that calls change r10: compilers move them with none of these. */
 static void
 lose_changed(struct code_insn *out)
 {

@@ -33,8 +33,8 @@ recover(struct walk *w, struct frame *f)
 }
 
 /*
- * True if frame information misled the walk at its first frame: it is the first
- * one of its stack, or its caller is not code.
+ * True if frame information misled the walk at its first frame: the frame
+ * seems to be the root, or its caller is not code.
  */
 static bool
 is_misled(struct walk *w, int r, const uint64_t *pcs, size_t n)
@@ -61,7 +61,7 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 			r = recover(w, &f);
 		if (is_misled(w, r, pcs, *n) && walk_called_within(w, &first)) {
 			f = first;
-			if (w->whole) /* it has those of the misled step */
+			if (w->whole) /* of the misled step */
 				w->whole->known = 0;
 			*n = 1;
 			r = STEP_DONE;
@@ -83,8 +83,8 @@ walk_all(struct walk *w, struct frame f, uint64_t *pcs, size_t max, size_t *n)
 
 /*
  * Walks again, with all registers, after a walk that ended with
- * STEP_NEEDS_WHOLE: up to the frame that needs them, or, if a further frame
- * does, to the end.
+ * STEP_NEEDS_WHOLE: up to the frame that needs them or, if another frame needs
+ * them, too, once more with all registers to the end.
  */
 static int
 walk_with(struct walk *w, const struct registers *all, struct frame first,
@@ -206,8 +206,8 @@ unwind_blocked(struct unwinder *u, uint64_t pc, uint64_t sp,
 
 	if (r != STEP_NEEDS_WHOLE)
 		return (enum unwind_end)r;
-	/* vfork(2) of glibc keeps its return address in one of them: the child
-	 * uses the stack. */
+	/* glibc's vfork(2) keeps its return address in an argument register,
+	 * since the child uses the stack. */
 	for (unsigned i = 0; args && i < UNWIND_ARGS; i++) {
 		known.value[u->arch->args[i]] = args[i];
 		known.known |= UINT64_C(1) << u->arch->args[i];

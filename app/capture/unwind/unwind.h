@@ -11,7 +11,7 @@
  * Tables are compiled as needed, function by function, into short rules, which
  * serve all processes that map the image.
  *
- *   Threads  one at a time, for all that share a table
+ *   Threads  one at a time for a table and all unwinders that use it
  */
 #pragma once
 
@@ -55,9 +55,8 @@ MUST_CHECK int unwind_table_new_split(const struct elf_image *elf,
                                       const struct elf_image *debug,
                                       struct unwind_table **out);
 void unwind_table_free(struct unwind_table *t);
-/* Counts the bytes of frame information that a table has copied, and of the
- * rows that it made of it. Leaves out Go's tables and what it remembers of
- * functions and code. */
+/* Returns the bytes of frame information that a table has copied, and of its
+ * search tables. Leaves out Go's tables, compiled rules and caches. */
 size_t unwind_table_bytes(const struct unwind_table *t);
 /* Forgets rules that were derived from code, since the image has changed. */
 void unwind_table_forget(struct unwind_table *t);
@@ -140,7 +139,7 @@ struct unwind_frame {
 	bool interrupted;
 	bool moves;   /* set it if the caller's frame is on another stack, which
 	                 is known beyond the thread's own */
-	size_t index; /* of pc in pcs[]; SIZE_MAX: it is only tried */
+	size_t index; /* of pc in pcs[]; SIZE_MAX: this is a trial */
 	/* As in unwind(); NULL for all but the first frame. */
 	const uint64_t *regs;
 };
@@ -148,7 +147,8 @@ struct unwind_frame {
  * Finds the caller of a frame that no table describes.
  *
  *   Shape    f becomes the caller: pc, sp after its call returned, and fp if
- *            fp_known; the rest is ignored. The same frame may be asked again
+ *            fp_known; the rest is ignored. It may be called again for the
+ *            same frame
  *   Errors   -ENOENT not known: the frame is treated like other code without
  *            tables; -ENODATA it has no caller; -EFAULT the stack's known part
  *            ends before; -EBADMSG it can't be a frame
@@ -172,14 +172,14 @@ MUST_CHECK enum unwind_end
 unwind(struct unwinder *u, const uint64_t regs[UNWIND_REGS], const void *stack,
        size_t len, uint64_t *pcs, size_t max, size_t *n);
 
-/* Returns the address of the word that a walk lacked that ended with
+/* Returns the address of the missing word that ended a walk with
  * UNWIND_TRUNCATED. */
 uint64_t unwind_missing(const struct unwinder *u);
 /*
  * Gives the next walks more of the stack: what lies beyond frames that are too
  * large to copy. These pieces are read some time after the sample, so a return
- * address there counts only if a call precedes it, and of walks that use them
- * only those that end with UNWIND_ROOT are to be believed.
+ * address there counts only if a call precedes it, and a walk that uses them
+ * is to be believed only if it ends with UNWIND_ROOT.
  *
  *   Owns     far[n] is borrowed until it is replaced; n 0: no pieces
  */
@@ -205,7 +205,7 @@ unwind_on(struct unwinder *u, const void *stack, size_t len, uint64_t *pcs,
 uint64_t unwind_other_stack(const struct unwinder *u);
 
 /*
- * As unwind(), for a blocked thread, of which only the contents of
+ * As unwind(), for a blocked thread: only the contents of
  * /proc/PID/task/TID/syscall are known.
  *   Shape    args[UNWIND_ARGS]: arguments of the system call; NULL: not known
  */

@@ -26,7 +26,7 @@ struct unwind_arch {
 	uint16_t machine;     /* EM_* */
 	uint8_t nregs;        /* DWARF columns with a sample index */
 	uint8_t sp, fp, ra;   /* DWARF columns */
-	uint8_t pc_index;     /* of the pc in a sample's registers */
+	uint8_t pc_index;     /* index of the pc in a sample */
 	const uint8_t *index; /* sample index of each column */
 	const uint8_t *args;  /* columns of the six arguments of system calls */
 	const uint8_t *regs;  /* columns of registers, as code.h numbers them */
@@ -38,12 +38,12 @@ struct unwind_arch {
 		uint8_t size, second; /* bytes; offset of the second one */
 	} enders[UNWIND_ENDERS];
 	const char *ender_name;
-	/* Offsets from the sp of a signal's frame of the registers, by column,
-	 * of the pc, and of struct sigaltstack. */
+	/* Offsets of the registers (by column), of the pc and of struct
+	 * sigaltstack, from the sp of a signal's frame. */
 	const uint16_t *signal_regs;
 	uint16_t signal_pc, signal_stack;
-	/* True for the code to which a function of makecontext(3) returns;
-	 * nothing calls this code. */
+	/* True for the code to which a function started by makecontext(3)
+	 * returns; nothing calls this code. */
 	bool (*begins_context)(const uint8_t code[UNWIND_CODE_BYTES]);
 	/* True for code without tables to which the first function of a thread
 	 * or coroutine returns: it ends the thread, or traps. */
@@ -53,12 +53,12 @@ struct unwind_arch {
 	bool (*cfa_expression)(const uint8_t *p, size_t n,
 	                       struct unwind_rule *rule);
 	/* True if code ends in a call; sets *by to the target's distance from
-	 * the end, if the call contains it. */
+	 * the end, or to 0 if the call does not contain it. */
 	bool (*is_call)(const uint8_t code[UNWIND_CALL_BYTES], int64_t *by);
 	/* The frame pointer points to the upper end of the frame, where the
 	 * saved frame pointer lies below the return address. */
 	bool fp_on_top;
-	/* Instructions, as code.h has them. */
+	/* Decodes an instruction; see code.h. */
 	bool (*decode)(const uint8_t *p, size_t n, struct code_insn *out);
 	/* Finds the rule within stubs (such as .plt) for which linkers write no
 	 * tables. NULL: they write tables. */

@@ -7,13 +7,13 @@
 #define MAX_TARGETS 64    /* visited, not to be followed again */
 #define WINDOW      4096  /* bytes of code read at once */
 
-/* Bases besides those that rules have. */
+/* Bases that rules do not have. */
 enum { IN_LR = UNWIND_BASES, NOWHERE };
 
 /* The value of a pointer, in terms of the pointers at the first instruction. */
 struct where {
 	unsigned base; /* enum unwind_base, IN_LR or NOWHERE */
-	int64_t word;  /* of UNWIND_AT_*: bytes from the pointer */
+	int64_t word;  /* for UNWIND_AT_*: bytes from the pointer */
 	int64_t by;    /* bytes from there */
 	bool loaded;   /* the value is the word at that place */
 };
@@ -21,12 +21,12 @@ struct where {
 struct way {
 	uint64_t at; /* vaddr */
 	struct where sp, fp, lr;
-	/* The highest sp so far. A pointer loaded from below was saved on the
-	 * way, and then has the value it had at that height again. */
+	/* The highest sp so far. A pointer loaded from below it was saved on
+	 * the way, and gets back the value that it had at that height. */
 	struct where high, fp_there, lr_there;
 	uint16_t changed; /* registers, as in struct code_insn */
-	/* The word below the first sp was pushed from a register that has it
-	 * still. */
+	/* The word below the first sp was pushed from a register that had not
+	 * changed since the first instruction. */
 	bool pushed;
 	uint8_t pushed_from;
 };
@@ -211,9 +211,9 @@ set_fp(const struct where *fp, const struct where *sp, int64_t cfa,
 
 /*
  * Makes the rule of a path that has returned. The value of a base that is a
- * word in memory is not known here: then the CFA is that word, else it is sp. A
- * function whose stack another process uses meanwhile keeps its return address
- * in a register, and pushes it afterwards.
+ * word in memory is not known here: then the CFA is that word, else it is sp.
+ * A function whose stack a child process uses for a time (vfork) keeps its
+ * return address in a register, and pushes it afterwards.
  *   Source   musl 1.2.3, src/process/x86_64/vfork.s
  */
 static bool
@@ -299,9 +299,9 @@ go_on(struct search *s, const struct code_insn *insn)
 	return turn_back(s);
 }
 
-/* Makes the rule of a path that ends in a jump through a register or memory, as
- * a call at the end of a function does: the code there returns to the caller.
- * Jumps by tables look the same, but come before the frame is released. */
+/* Makes the rule of a path that ends in a jump through a register or memory,
+ * as a tail call does: the code there returns to the caller. Jumps through
+ * tables look the same, but come before the frame is released. */
 static bool
 make_rule_of_jump(struct search *s, const struct way *jump,
                   struct unwind_rule *out)

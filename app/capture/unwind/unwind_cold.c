@@ -9,7 +9,7 @@
 #define MAX_CODE  ((size_t)1 << 20)
 #define MIN_JUMPS 4 /* bytes that only look like jumps lead anywhere */
 
-/* Returns the bytes of a jump over 32 bits, or 0.
+/* Returns the length of a jump with a 32-bit displacement, or 0.
  *   Source   Intel SDM volume 2: JMP rel32, Jcc rel32 */
 static size_t
 jump_bytes(const uint8_t *p)

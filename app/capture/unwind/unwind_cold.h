@@ -16,7 +16,7 @@ MUST_CHECK int unwind_cold_function(const struct elf_image *elf, uint64_t vaddr,
                                     uint64_t *start, uint64_t *end);
 
 /*
- * Finds the part of the function from start to end.
+ * Finds the cold part of the function in [start, end).
  *   Shape    *cold_start, *cold_end: 0 when there is none
  *   Errors   -ENOMEM
  */

@@ -6,8 +6,8 @@
 #include <elf.h>
 #include <errno.h>
 
-/* Encodings that every linker writes; Source: LSB 5, 10.5.1 and 10.6.2.
- * DW_EH_PE_udata4 counts, DW_EH_PE_datarel | DW_EH_PE_sdata4 rows. */
+/* Encodings that every linker writes; Source: LSB 5, 10.5.1 and 10.6.2. The
+ * count is a DW_EH_PE_udata4, rows are DW_EH_PE_datarel | DW_EH_PE_sdata4. */
 #define COUNT_UDATA4  0x03
 #define TABLE_DATAREL 0x3b
 #define FRAME_PCREL   0x1b

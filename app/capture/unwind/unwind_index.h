@@ -1,6 +1,6 @@
 /*
- * One section of call frame information with its search table. An image has
- * up to two: .eh_frame, and .debug_frame where that describes more (Go).
+ * One section of call frame information with its search table. An image has up
+ * to two: .eh_frame and, unless it has Go's own table, .debug_frame.
  */
 #pragma once
 
@@ -38,7 +38,7 @@ unwind_index_find(const struct unwind_index *x, uint64_t vaddr, uint32_t *row);
 struct unwind_row unwind_index_row(const struct unwind_index *x, uint32_t row);
 /*
  * Reads a row's entry.
- *   Errors   -EBADMSG, also when the entry describes another function
+ *   Errors   -EBADMSG not readable, or the entry of another function
  */
 MUST_CHECK int unwind_index_entry(const struct unwind_index *x, uint32_t row,
                                   struct cfi_entry *out);

@@ -3,12 +3,12 @@
  * for a blocked thread, the kernel shows only pc and sp. Mostly the code of the
  * function shows how much it has pushed, and so where its frame is.
  *
- * The frame of other functions, such as those that call alloca(), is searched:
- * the frame pointer points to a saved frame pointer, above which is a return
- * address that follows a call. A call of this very function settles the matter.
- * If there is none, another call that may lead to it (through the PLT, or a
- * pointer) is believed, provided that the stack above can be walked to its
- * root.
+ * The frames of other functions, such as those that call alloca(), are
+ * searched for: the frame pointer points to a saved frame pointer, above which
+ * is a return address that follows a call. A call of this very function
+ * settles the matter. If there is none, another call that may lead to it
+ * (through the PLT, or a pointer) is believed, provided that the stack above
+ * can be walked to its root.
  *
  * An earlier call of the same function may have left words in memory that this
  * call has not overwritten yet. A search can mistake them for a frame: frames
@@ -22,8 +22,8 @@
 
 struct search {
 	struct walk *w;
-	uint64_t function; /* address where the searching function begins */
-	bool direct;       /* only calls that name it */
+	uint64_t function; /* start of the function whose frame is sought */
+	bool direct;       /* accept only calls whose target it is */
 	unsigned tries;
 };
 
@@ -73,7 +73,8 @@ may_call(struct walk *w, uint64_t target, uint64_t function)
 }
 
 /* True if the frame that the function's code has made holds a caller; then *f
- * is the caller. Code that is generated at run time may call it, too. */
+ * is the caller. Callers in generated code, which has no table, are not
+ * checked. */
 static bool
 try_pushed(struct walk *w, uint64_t function, struct frame *f)
 {
@@ -97,7 +98,7 @@ try_pushed(struct walk *w, uint64_t function, struct frame *f)
 	return true;
 }
 
-/* True if the frame pointer is at; then *f is the caller. */
+/* True if the frame pointer's value is at; then *f is the caller. */
 static bool
 try(struct search *s, uint64_t at, struct frame *f)
 {

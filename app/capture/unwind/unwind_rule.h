@@ -15,7 +15,7 @@ enum rule_cfa {
 	CFA_AT_SP,   /* the word at sp + cfa */
 	CFA_AT_SP_8, /* the word at sp + cfa, plus 8 */
 	CFA_GO,      /* sp + cfa; no other register outlives a call */
-	CFA_PLT,     /* x86: sp + 8; sp + 16 from byte cfa of a slot of 16 on */
+	CFA_PLT,     /* sp + 8; from byte cfa of a 16-byte slot on, sp + 16 */
 	CFA_SIGNAL,  /* a signal's frame, laid out by the kernel */
 	CFA_SWITCH,  /* the caller is on another stack: Go's runtime */
 	CFA_ROOT,    /* the first frame: it has no caller */
@@ -41,9 +41,9 @@ enum unwind_base {
 	UNWIND_AT_SP,
 	UNWIND_AT_FP,
 	UNWIND_BASES,
-	UNWIND_IN_REG = 4, /* or'ed to it: the return address is in lr, or in
-	                      the general register of x86-64 that ra_words
-	                      numbers */
+	UNWIND_IN_REG = 4, /* a flag: the return address is in lr, or in the
+	                      general register of x86-64 with the number
+	                      ra_words */
 };
 
 struct unwind_rule {

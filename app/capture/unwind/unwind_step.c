@@ -8,8 +8,8 @@
 #include <errno.h>
 
 #define FP_REACH    (1 << 20) /* largest frame of code without tables, bytes */
-#define BEGIN_WORDS 48        /* of stack between two first frames */
-#define SAVED_WORDS 512       /* of stack to a saved stack pointer */
+#define BEGIN_WORDS 48        /* of stack searched for a first frame */
+#define SAVED_WORDS 512       /* of stack searched for a saved sp */
 #define MAX_TRIAL   512       /* frames of one trial walk */
 #define HIGHEST     (UINT64_C(1) << 63) /* user code is below */
 
@@ -239,8 +239,8 @@ is_return(struct walk *w, uint64_t pc)
 	return true;
 }
 
-/* True if a return address that was read at an address can be believed: the
- * copy of the stack has it, or a call returns there. */
+/* True if pc, a return address read at address at, can be believed: the copy
+ * of the stack contains it, or a call returns there. */
 static inline bool
 is_fit(struct walk *w, uint64_t at, uint64_t pc)
 {
@@ -399,8 +399,8 @@ is_new(struct walk *w, uint64_t pc)
 }
 
 /* True if a frame made its call through a pointer, and tables lead from there
- * to the root. Calls by address in older frames below may have left words that
- * look like this, but name another function. */
+ * to the root. Return addresses that earlier calls left below mostly follow
+ * direct calls, which name their function. */
 static bool
 called_indirectly(struct walk *w, struct frame f)
 {

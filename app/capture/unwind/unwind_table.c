@@ -428,8 +428,8 @@ unwind_table_function(const struct unwind_table *t, uint64_t vaddr,
 }
 
 /*
- * A function's cold part, which begins in the middle of a frame, has a separate
- * entry.
+ * A function's cold part, which has a separate entry, begins in the middle of
+ * a frame: the rule of its first instruction shows this.
  */
 bool
 unwind_table_pointer(struct unwind_table *t, uint64_t vaddr, bool returns,

@@ -5,7 +5,7 @@
 #include "unwind_index.h"
 
 #define UNWIND_TABLE_CACHE 2048  /* addresses remembered per image */
-#define UNWIND_CODE_CACHE  16384 /* and those in code without tables */
+#define UNWIND_CODE_CACHE  16384 /* addresses in code without tables */
 
 /*
  * Returns the rule of the instruction at vaddr. A function's rows are compiled
@@ -43,9 +43,9 @@ const char *unwind_table_uncalled(const struct unwind_table *t, uint64_t vaddr);
 MUST_CHECK bool unwind_table_function(const struct unwind_table *t,
                                       uint64_t vaddr, uint64_t *start);
 /*
- * Finds the frame of a function that keeps a frame pointer by what its code has
- * pushed: the distance from the stack pointer to the frame pointer. False: the
- * function keeps none at vaddr, or its code does not show it.
+ * Finds the frame of a function that keeps a frame pointer, by what its code
+ * has pushed: the distance from the stack pointer to the frame pointer. False:
+ * the function keeps none at vaddr, or its code does not show it.
  *   Shape    returns: a call returns to vaddr
  */
 MUST_CHECK bool unwind_table_pointer(struct unwind_table *t, uint64_t vaddr,

@@ -15,7 +15,7 @@ struct walk {
 	const struct unwind_arch *arch;
 	struct unwind_stack stack;
 	struct registers *whole; /* NULL: only the registers of struct frame */
-	bool stays_whole;        /* also above the first frame that needs it */
+	bool stays_whole;        /* uses whole above that frame, too */
 	bool bare;               /* the walk began with pc and sp alone */
 	const uint64_t
 		*regs; /* of the first frame, as in unwind(); NULL: none */
@@ -119,7 +119,7 @@ void walk_whole_done(struct unwinder *u);
  *            address
  */
 int walk_recover(struct walk *w, struct frame *f);
-/* True if a walk from f, which tries nothing in turn, reaches the root. */
+/* True if a walk from f, which makes no trials itself, reaches the root. */
 bool walk_reaches_root(const struct walk *w, struct frame f);
 /*
  * True if interrupted code was called within its function, with nothing pushed

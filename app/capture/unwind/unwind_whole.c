@@ -6,9 +6,9 @@
  * The target's frame information is not shown to libunwind 1.6, which trusts
  * it: a return address column or a register past the last one makes it read
  * beyond arrays, and a backward jump in an expression never ends. Our parser,
- * which checks all this, finds the row. A new entry that holds just this row is
- * written, and all memory that libunwind sees is that entry and the copied
- * stack.
+ * which checks all this, finds the row. A new entry that holds just this row
+ * is written, and the only memory that libunwind sees is that entry and the
+ * copied stack.
  */
 #include "unwind_walk.h"
 
@@ -62,7 +62,7 @@ is_known(const struct registers *r, unsigned reg)
 	return reg < CFI_REGS && r->known >> reg & 1;
 }
 
-/* --- the row, written anew ------------------------------------------------ */
+/* --- the row, rewritten --------------------------------------------------- */
 
 static void
 put(struct entry *e, const void *bytes, size_t n)
@@ -208,8 +208,8 @@ write_entry(struct step *s, unsigned ra)
 	put_u32(e, 0); /* a CIE */
 	put_u8(e, 1);  /* version */
 	put_u8(e, 0);  /* no augmentation: addresses are whole words */
-	put_u8(e, 1);  /* code is aligned to 1, and */
-	put_u8(e, 1);  /* data */
+	put_u8(e, 1);  /* code alignment factor */
+	put_u8(e, 1);  /* data alignment factor */
 	put_u8(e, ra);
 	if (!put_cfa(e, s->section, &s->row.cfa, a->nregs))
 		return false;

@@ -16,7 +16,7 @@ struct breaks {
 };
 
 void breaks_done(struct breaks *b);
-/* Counts a stack, if it breaks off; without memory it is not counted. */
+/* Counts a stack that breaks off, unless memory runs out. */
 void breaks_count(struct breaks *b, const struct proc_stack *stack);
 /* Reports the modules where most stacks break off. */
 void breaks_report(const struct breaks *b, const struct modules *modules,

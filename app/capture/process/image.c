@@ -94,8 +94,8 @@ open_copy(int fd, struct elf_image **out)
 	return rc;
 }
 
-/* Removes section headers unless they are the file's: the end of the last page
- * of data is the program's own. */
+/* Removes section headers unless they are the file's: the rest of the last
+ * data page holds the program's own data. */
 static int
 check_sections(int fd, const struct elf_image *e)
 {
@@ -139,7 +139,7 @@ unrelocate(int fd, const struct elf_image *e, uint64_t bias)
 	               : -EIO;
 }
 
-/* Corrects what differs from the file in the copy. */
+/* Undoes in the copy what the dynamic linker changed. */
 static int
 restore(int fd, const struct mapped *from)
 {

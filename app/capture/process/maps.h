@@ -27,7 +27,7 @@ struct maps {
 void maps_done(struct maps *m);
 void maps_clear(struct maps *m);
 /*
- * Adds a mapping, which replaces what it covers of older ones.
+ * Adds a mapping, which replaces the parts of older ones that it covers.
  *   Errors   -EINVAL empty, -E2BIG past MAPS_MAX, -ENOMEM; *m unchanged
  */
 MUST_CHECK int maps_add(struct maps *m, const struct map *row);

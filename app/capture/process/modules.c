@@ -212,8 +212,8 @@ modules_sweep(struct modules *m, const bool in_use[static MODULES_MAX])
 
 /* --- finding a module ----------------------------------------------------- */
 
-/* True when an inode identifies the file, and its change time shows that it is
- * unchanged. */
+/* True unless its change time shows that the file has changed since it was
+ * opened. */
 static bool
 unchanged(const struct module *m)
 {
@@ -294,7 +294,7 @@ bias_of(const struct elf_image *elf, const struct map_seen *seen, uint64_t *out)
 
 /*
  * Compares the page with headers and build-id in the file and in the target.
- *   Errors   -ESTALE the file differs, or the memory can't be read
+ *   Errors   -ESTALE the file differs; others: the memory can't be read
  */
 static int
 same_first_page(const struct host *host, int32_t pid,
@@ -412,7 +412,7 @@ open_vdso(const struct host *host, int32_t pid, const struct map_seen *seen,
 	return rc ? rc : elf_open_memory(copy, n, out);
 }
 
-/* Reads from memory what is mapped of a file. */
+/* Reads the mapped parts of a file from memory. */
 static int
 read_image(const struct host *host, int32_t pid, const struct map_seen *seen,
            struct elf_image **out)
@@ -514,8 +514,8 @@ look_for_query(struct module *m)
 		m->query = kept(&query, sizeof(query));
 }
 
-/* Looks for the file with which debug files share entries in the target's root,
- * unless the host has it. */
+/* Looks in the target's root for the file with which debug files share
+ * entries, unless the host has it. */
 static void
 look_for_shared(const struct host *host, int32_t pid, struct module *m)
 {
@@ -560,8 +560,8 @@ tables_of(const struct modules *all, int32_t pid)
 	return n;
 }
 
-/* Builds the unwind table of a file, unless those of the process are too large
- * then: another process may have room for it. Frame pointers are followed
+/* Builds the unwind table of a file, unless it would make the process's tables
+ * too large: another process may have room for it. Frame pointers are followed
  * without a table. */
 static void
 build_table(const struct modules *all, struct module *m, int32_t pid)
@@ -676,8 +676,8 @@ name_mapping(const struct map_seen *seen, char path[static HOST_MAX_PATH],
 	return 0;
 }
 
-/* Joins a mapping of code made at run time with the mappings that it touches.
- * If there is no memory for it, its code has the name of the module only. */
+/* Joins a mapping of generated code with adjacent ones. If memory runs out,
+ * its code has only the module's name. */
 static void
 add_stretch(struct module *m, const struct map_seen *seen)
 {
@@ -708,8 +708,8 @@ counts_from_start(const struct elf_image *elf)
 
 /*
  * Moves a file that was read late to a separate row, if the addresses that are
- * known in its row would be wrong for its image: mappings and samples keep
- * them.
+ * known in its row would be wrong for its image: earlier mappings and samples
+ * keep the old row.
  */
 static int
 set_apart(struct modules *all, const struct map_seen *seen, int32_t pid,
@@ -757,8 +757,8 @@ modules_resolve(struct modules *m, const int32_t *pids, size_t npids,
 		return rc;
 	if (row->pid)
 		add_stretch(row, &seen);
-	/* Without an image, an address counts from the start of the file. For
-	 * code made at run time it stays as it is: perf maps have addresses. */
+	/* Without an image, an address counts from the start of the file. In
+	 * generated code it stays as it is: perf maps have addresses. */
 	row->guessed |= !row->elf && !row->pid;
 	if (!row->elf || bias_of(row->elf, &seen, &bias))
 		bias = row->pid ? 0 : seen.start - seen.offset;
@@ -827,7 +827,7 @@ modules_symbol(struct modules *m, int32_t pid, uint32_t module,
 	return row->symbol;
 }
 
-/* True when a segment of code has all of the pages. */
+/* True when a code segment covers all of the pages. */
 static bool
 has_code(const struct elf_image *elf, uint64_t start, uint64_t end)
 {

@@ -29,7 +29,7 @@
 #define MODULES_MAX_ANSWER 4 /* processes through which a file is tried */
 #define MODULES_MAX_CPU    (3 * NS_PER_S) /* to open files of one process, */
 #define MODULES_CPU_SHARE  16 /* and 1/16 of the time from then on */
-#define MODULES_MAX_TABLES ((size_t)128 << 20) /* of unwinding, likewise */
+#define MODULES_MAX_TABLES ((size_t)128 << 20) /* of unwind tables */
 #define MODULES_SPENDERS   256
 
 /* Modules without a file. */
@@ -53,20 +53,18 @@ struct module {
 	uint8_t build_id[HOST_BUILD_ID]; /* as reported by the kernel */
 	uint64_t inode;
 	uint32_t major, minor;
-	int32_t pid;           /* for code made at run time: its process;
-	                          else 0 */
+	int32_t pid;           /* for generated code: its process; else 0 */
 	struct maps stretches; /* of such code: adjacent mappings as one */
-	bool described;        /* such code, by capture/jit or, if elf is set,
-	                          by its process: no map of it need be asked
-	                          for */
+	bool described;        /* capture/jit or, if elf is set, the process
+	                          describes such code: no perf map is needed */
 	const char *guest;     /* name of such code if only a map has its
 	                          names (jit.h); or NULL */
 	bool is_32;            /* a 32-bit program or library: not read */
 	bool replaced;         /* elf is no longer the file at path */
 	bool guessed;          /* addresses in it count from the start of the
 	                          file, for want of an image */
-	bool outdated;         /* it has such addresses, and another row the
-	                          image: see set_apart() */
+	bool outdated;         /* it has such addresses; another row has the
+	                          image: set_apart() */
 	uint32_t tries;
 	int32_t opened_by;           /* process that elf was opened through */
 	struct timespec changed;     /* of the file when opened */
@@ -75,8 +73,8 @@ struct module {
 	bool from_memory;            /* or what a process has in memory */
 	bool uncopied;               /* a copy of its file would be too large */
 	struct elf_image *debug;     /* its separate debug file, or NULL */
-	struct elf_image *shared;    /* in the target's root, the file that
-	                                these share entries with, or NULL */
+	struct elf_image *shared;    /* file in the target's root that these
+	                                share entries with, or NULL */
 	uint64_t looked_ns;          /* when debug was looked for;
 	                                CLOCK_MONOTONIC */
 	struct unwind_table *table;  /* NULL: no unwind table */
@@ -87,10 +85,10 @@ struct module {
 	uint64_t symbol;             /* and found this */
 	struct interp_image *interp; /* NULL: no interpreter */
 	struct jit_image *jit;       /* NULL: compiles nothing at run time */
-	struct thread_tls *tls;      /* NULL: defines no variable of contexts */
-	struct query_at *query;      /* NULL: no server of PostgreSQL */
-	bool allocator_looked; /* and for a sampler; NULL: has none, or not
-	                          looked for yet */
+	struct thread_tls *tls;      /* NULL: defines no context variable */
+	struct query_at *query;      /* NULL: not a PostgreSQL server */
+	bool allocator_looked; /* the next two were looked for; NULL: not
+	                          found */
 	struct allocator *allocator;    /* its allocation functions */
 	struct memory_sampler *sampler; /* its static probes at samples */
 };
@@ -105,8 +103,8 @@ struct modules {
 	struct interp_codes *codes; /* functions of interpreters seen so far */
 	struct wait_names *waits;   /* likewise */
 	struct place kernel_title;  /* process_title.h */
-	/* CPU time that reading files and code of a process took, in the row
-	 * that its pid chooses. */
+	/* CPU time spent reading files and code of a process, in the row
+	 * chosen by its pid. */
 	struct modules_spent {
 		int32_t pid;
 		int64_t ns, at_ns; /* at: CLOCK_MONOTONIC */
@@ -144,22 +142,22 @@ modules_resolve_moved(struct modules *m, const int32_t *pids, size_t npids,
                       const struct map_seen *file, const struct map_seen *moved,
                       struct map *out);
 /*
- * Counts CPU time that was spent for a process, besides that of its files; ns
- * may be 0. False if it has taken too long, and must wait.
+ * Charges a process for CPU time besides that of its files; ns may be 0. False
+ * if its budget is spent, and it must wait.
  */
 bool modules_spend(struct modules *m, int32_t pid, int64_t ns);
 /*
- * Adds code that a process has made and described by an object file. The caller
- * counts the time.
+ * Adds code that a process has generated and described by an object file. The
+ * caller counts the time.
  *
  *   Owns     elf is the module's on success
  *   Errors   -E2BIG past MODULES_MAX, -ENOMEM
  */
 MUST_CHECK int modules_describe(struct modules *m, int32_t pid,
                                 struct elf_image *elf, uint32_t *out);
-/* Finds a variable of a module's file that is in the dynamic symbols or, for a
- * program, among its few symbols. Returns its vaddr, or 0; also if reading for
- * the process has taken too long, until it may go on. */
+/* Returns the vaddr of a variable that is in the dynamic symbols of a module's
+ * file or, for a program with few symbols, in its symbol table; 0: none, or
+ * the process's budget is spent for now. */
 uint64_t modules_symbol(struct modules *m, int32_t pid, uint32_t module,
                         const char *name);
 /* Forgets modules that are not in use; their rows are used again. */

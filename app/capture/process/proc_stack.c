@@ -13,7 +13,7 @@
 
 #define FUTILE_NS  ((uint64_t)NS_PER_S)
 #define MAX_OTHER  ((uint32_t)64 << 10) /* bytes read from another stack */
-#define LARGE      (16 << 10) /* bytes from what is known to what is missing */
+#define LARGE      (16 << 10) /* bytes between known and missing */
 #define BELOW      256 /* bytes below a return address: saved registers */
 #define REST_BYTES ((uint32_t)(HOST_MAX_MEMORY - HOST_EXPECT)) /* of one read */
 
@@ -105,8 +105,8 @@ user_frames(struct process *proc, const uint64_t *pcs, size_t n,
 		one_frame(proc, pcs, i, out);
 }
 
-/* True for code made with -X perf that calls the interpreter for one function:
- * the function's name is in the stack already. */
+/* True for code that -X perf generates to call the interpreter for one
+ * function: the function's name is in the stack already. */
 static bool
 is_trampoline(const struct process *proc, uint64_t pc)
 {
@@ -235,7 +235,7 @@ read_on(struct process *proc, uint64_t sp, struct proc_stack *out, size_t *len)
 
 	if (*len + REST_BYTES > sizeof(out->whole))
 		return -E2BIG;
-	/* A shorter copy can't be read on, but its hole gets filled. */
+	/* A shorter copy can't be extended, but its hole gets filled. */
 	memcpy(rest.before + HOST_EXPECT - known, out->whole + *len - known,
 	       known);
 	rc = read_rest(proc, &rest, out);
@@ -339,9 +339,9 @@ is_code(const struct process *proc, const uint64_t *pcs, size_t n)
 }
 
 /*
- * Adds the frames of the stack that a goroutine, or a thread for a signal
- * handler, has left, read from memory. out->end is then that stack's. By now
- * the frames may be those of a later call, if calls are short.
+ * Adds the frames, read from memory, of the stack that a goroutine or, for a
+ * signal handler, a thread has left. out->end is then that stack's. By now the
+ * frames may be those of a later call, if calls are short.
  *
  *   Shape    pcs[max] and *n come from the walk so far, and are extended
  */
@@ -368,8 +368,8 @@ cross(struct process *proc, struct proc_stack *out, uint64_t *pcs, size_t max,
 /* --- stacks whose copy is too short --------------------------------------- */
 
 /*
- * Reads what lies beyond a large frame, whose return address is missing at an
- * address. What is below it in the frame is not needed.
+ * Reads the stack from the missing return address of a large frame on. What is
+ * below it in the frame is not needed.
  *   Errors   -E2BIG there are too many such frames, -EAGAIN no read is left in
  *            this drain, -ENODATA nothing could be read
  */
@@ -393,8 +393,8 @@ read_far(struct process *proc, struct proc_stack *out)
 }
 
 /* True if a walk broke off within a large frame above the known part of the
- * stack, which ends at an address. If it ends at a hole that one read can fill,
- * the frame is not large. */
+ * stack, which ends at end. If one read can fill the hole there, the frame is
+ * not large. */
 static bool
 in_large_frame(const struct process *proc, uint64_t end, bool at_hole)
 {
@@ -402,8 +402,8 @@ in_large_frame(const struct process *proc, uint64_t end, bool at_hole)
 	       (at_hole ? REST_BYTES : LARGE);
 }
 
-/* Drops what was found beyond large frames, unless the stack's root was found;
- * certain frames were found before. */
+/* Drops what was found beyond large frames, unless the stack's root was found.
+ * certain: the number of frames found before. */
 static void
 end_far(struct process *proc, struct proc_stack *out, const uint64_t *pcs,
         size_t certain, size_t *n)
@@ -418,7 +418,7 @@ end_far(struct process *proc, struct proc_stack *out, const uint64_t *pcs,
 }
 
 /*
- * Walks a stack again whose dump was too short, with more of it read from
+ * Walks again a stack whose dump was too short, with more of it read from
  * memory, until its root is found or no more can be read.
  *
  *   Shape    pcs[max] and *n come from the walk so far, and are replaced when
@@ -489,7 +489,7 @@ is_loading(struct process *proc, const struct record *r,
 	return proc->loading;
 }
 
-/* Adds the only frame of a 32-bit program: they are not unwound. */
+/* Adds the leaf frame of a 32-bit program, whose stack is not unwound. */
 static void
 leaf_of_32(const struct process *proc, uint64_t pc, struct proc_stack *out)
 {
@@ -506,7 +506,7 @@ is_in_32(const struct process *proc, uint64_t pc)
 	return m && proc->modules->rows[m->module]->is_32;
 }
 
-/* Ends a walk that had the whole copy of a stack that the thread has left. */
+/* Ends a walk for which the stack that the thread left was copied whole. */
 static void
 end_copied(struct process *proc, struct proc_stack *out)
 {

@@ -27,7 +27,7 @@ enum proc_event {
 	PROC_NAME, /* the name of a thread */
 	PROC_EXEC,
 	PROC_EXIT,      /* a process and its first thread ended */
-	PROC_BACK,      /* a process that was reported as ended lives */
+	PROC_BACK,      /* a process reported as ended is alive */
 	PROC_LEFT,      /* a process is no longer followed, but lives */
 	PROC_UNWATCHED, /* it ended before its allocations were watched */
 	PROC_WATCHED,   /* it goes on after PROC_UNWATCHED */
@@ -64,7 +64,7 @@ struct process {
 	uint64_t gone_ns;
 	uint32_t gone_tid; /* the thread that ended at gone_ns */
 	bool headless;     /* its first thread ended */
-	bool forked;       /* it has executed no program since then */
+	bool forked;       /* and has executed no program since */
 	bool forks;        /* it has created a process since it executed one */
 	bool shares;       /* forked with the memory of its parent */
 	bool compared;     /* whether it shares is known */
@@ -89,16 +89,16 @@ struct process {
 	bool context_looked;           /* context is as complete as possible */
 	struct context_process *context; /* NULL: its threads publish nothing */
 	uint32_t probed[4], nprobed;     /* modules: process_probes.h */
-	bool samples_itself;             /* they are those with samplers */
+	bool samples_itself;             /* probed[] have samplers */
 	/* An allocator is not watched: only a copy of its file can be read, or
 	 * the file can't be opened at all. */
 	bool unprobed, unopened;
 	bool has_32; /* maps a 32-bit file, whose allocations are not seen */
 	uint64_t begun_ns;       /* start of its program, if it was followed
 	                            then */
-	bool leaderless;         /* none is watched: its first thread ended */
+	bool leaderless;         /* unwatched: its first thread ended */
 	uint32_t hidden;         /* allocator.hidden of its files */
-	uint32_t replaced;       /* without those that its settings replace, */
+	uint32_t replaced;       /* allocators that its settings replace, */
 	bool settings_read;      /* if these were read */
 	struct proc_names names; /* of its threads */
 	struct process *next;    /* in the same bucket */
@@ -106,8 +106,8 @@ struct process {
 
 void process_free(struct process *p);
 DEFINE_CLEANUP(struct process *, process_free)
-/* Adds a mapping. A file that can't be opened leaves a hole, whose frames
- * belong to no known module. */
+/* Adds a mapping. If there is no room for its module, frames in it belong to
+ * no known module. */
 void process_learn(struct process *proc, struct modules *modules,
                    const struct map_seen *seen);
 /*
@@ -120,7 +120,8 @@ MUST_CHECK int process_read_maps(struct process *proc, struct modules *modules,
 /* Finds the mapping of the program that a process runs, which has an image;
  * NULL when unknown. */
 const struct map *process_program(const struct process *proc);
-/* True if a library of the program, which is not the program itself, has Go. */
+/* True if a library of the program, not the program itself, contains Go
+ * code. */
 bool process_has_go_library(const struct process *proc);
 
 struct procs;
@@ -161,7 +162,7 @@ void procs_with_kernel(struct procs *p, bool with);
 void procs_deny(struct procs *p, uint32_t pid);
 /* Handles a record other than a sample. */
 void procs_apply(struct procs *p, const struct record *r);
-/* Notes that a process still ran at a sample of it, though its first thread has
+/* Notes by a sample that a process still runs, though its first thread has
  * ended. */
 void procs_ran(struct procs *p, struct process *proc, const struct record *r);
 /* Finds the process of a sample; NULL when it is not followed. */
@@ -177,9 +178,9 @@ struct process *procs_of_sample(struct procs *p, uint32_t pid);
 enum interp_had {
 	INTERP_WITHOUT, /* no interpreter in the stack */
 	INTERP_MERGED,  /* its functions are in the stack */
-	INTERP_MISSED,  /* its functions are missing, */
-	INTERP_LATE,    /* since the thread was not followed yet, */
-	INTERP_UNKNOWN, /* or since the interpreter's layout is not known */
+	INTERP_MISSED,  /* its functions are missing */
+	INTERP_LATE,    /* the thread was not followed yet */
+	INTERP_UNKNOWN, /* the interpreter's layout is not known */
 };
 
 /* A copy of the stack that a thread left for another one. */
@@ -209,12 +210,12 @@ struct proc_stack {
 	uint64_t topups_end_ns; /* and the end of their time; CLOCK_MONOTONIC */
 	struct proc_other others[PROCS_TOPUPS]; /* read in this drain */
 	size_t nothers;
-	struct memory_batch read;             /* holds them */
+	struct memory_batch read;             /* holds others[] */
 	struct proc_rest rests[PROCS_TOPUPS]; /* read in this drain */
 	size_t nrests;
 	enum interp_had interp;
-	/* A function that was compiled at run time could not be read, in memory
-	 * that had changed; or none can, since the layout is not known. */
+	/* A JIT-compiled function could not be read, since memory had changed;
+	 * or none can be, since the layout is not known. */
 	bool jit_missed, jit_unknown;
 	uint32_t runtime; /* process_runtime.h */
 	uint8_t whole[PROCS_MAX_TOPUP];
@@ -253,7 +254,7 @@ struct proc_thread {
 	uint32_t tid;
 	uint64_t pc, sp;
 	const uint64_t *regs; /* all UNWIND_REGS registers; NULL: not known */
-	const uint64_t *args; /* as of unwind_blocked() */
+	const uint64_t *args; /* as in unwind_blocked() */
 	const void *stack;    /* from sp upwards */
 	size_t len;
 };
@@ -261,10 +262,10 @@ struct proc_thread {
 void process_thread_stack(struct process *proc, const struct proc_thread *t,
                           struct proc_stack *out);
 
-/* Is called for each stack; returns 0, or -errno to stop. */
+/* Called for each stack; returns 0, or -errno to stop. */
 typedef int process_waiting_seen(void *arg);
 /*
- * Finds what waits in a process without a thread of its own: tasks of asyncio.
+ * Finds what waits in a process without occupying a thread: asyncio tasks.
  *   Errors   -ENOMEM, that of seen, and others if the list could not be read
  */
 MUST_CHECK int process_waiting(struct process *proc, struct proc_stack *out,

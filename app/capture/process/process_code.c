@@ -372,7 +372,7 @@ read_lists(struct process *proc, struct code_process *c)
 	return changed;
 }
 
-/* Looks for new code, if the process may take the time; true if mappings have
+/* Looks for new code, if the process's budget allows it; true if mappings have
  * changed. */
 static bool
 look(struct process *proc, struct code_process *c)
@@ -471,7 +471,7 @@ process_code_copy(struct process *proc, uint64_t addr,
 	out->table = c->table;
 }
 
-/* Drops the copies, since code at the same place may be another by now. */
+/* Drops old copies, since other code may be there by now. */
 static void
 drop_copies(struct process *proc, struct code_process *c)
 {

@@ -1,7 +1,7 @@
 /*
- * Code that a process has made in memory: what it has described to debuggers,
- * by GDB's interface for compilers at run time, and copies of what nothing
- * describes, whose instructions lead to its callers.
+ * Code that a process generates: code that it describes to debuggers, by GDB's
+ * interface for JIT compilers, and copies of code that nothing describes,
+ * whose instructions lead to its callers.
  *
  *   Source   GDB manual, "JIT Compilation Interface": a list of object files in
  *            memory, as LLVM, Julia, QEMU and others keep it
@@ -15,9 +15,9 @@
 
 /* Prepares a walk of the process's unwinder. */
 void process_code_begin(struct process *proc);
-/* Looks for code that was described since the last look; true if there is some,
- * which is mapped then as that of a file is. Call it for code that is not known
- * yet. */
+/* Looks for code that was described since the last look; true if there is
+ * some, which is then mapped like the code of a file. Call it for addresses in
+ * unknown code. */
 bool process_code_look(struct process *proc);
 /* Narrows a mapping of code that nothing describes to a part around addr, and
  * adds a table by which instructions are followed there. */

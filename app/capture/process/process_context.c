@@ -10,7 +10,7 @@
 
 struct context_process {
 	const struct thread_tls *tls; /* NULL: in none of its files */
-	const struct query_at *query; /* NULL: no server of PostgreSQL */
+	const struct query_at *query; /* NULL: not a PostgreSQL server */
 	char id[QUERY_TEXT];          /* of its query */
 	uint64_t bias;
 	bool musl;
@@ -28,8 +28,8 @@ process_forget_context(struct process *proc)
 	proc->context_looked = false;
 }
 
-/* Returns the mapping whose file has a variable that leads to contexts: the
- * program's comes before those of libraries. */
+/* Returns the mapping of a file with a variable that leads to contexts; the
+ * program takes precedence over libraries. */
 static const struct map *
 find_file(const struct process *proc, bool *musl)
 {

@@ -14,7 +14,7 @@ void process_context_follow(struct process *proc, struct sampler *s);
  * valid until the next call. */
 bool process_context(struct process *proc, const struct record *r,
                      struct thread_context *out);
-/* Follows a child that was forked as its parent is followed. */
+/* Follows a forked child as its parent is followed. */
 void process_context_fork(struct process *child, const struct process *parent,
                           struct sampler *s);
 void process_forget_context(struct process *proc);

@@ -128,9 +128,9 @@ native_thread(const struct host *host, uint32_t tid, uint32_t *out)
 }
 
 /*
- * Describes to the kernel where the process lists its threads, which finds them
- * there by their number in the process's pid namespace. Returns whether that is
- * the worker's own.
+ * Passes the place of the process's list of threads to the kernel, which finds
+ * threads there by their tid in the process's pid namespace. Returns whether
+ * that is the worker's own namespace.
  */
 static bool
 follow_list(struct process *proc, struct interp_process *ip, struct sampler *s)
@@ -158,8 +158,9 @@ follow_list(struct process *proc, struct interp_process *ip, struct sampler *s)
 }
 
 /*
- * Follows all threads that exist: the kernel looks at the newest of a long list
- * only. In another pid namespace those are followed when they are first seen.
+ * Follows all threads that exist: the kernel looks only at the newest of a
+ * long list. Threads in another pid namespace are followed when they are first
+ * seen.
  */
 void
 process_interp_threads(struct process *proc, struct sampler *s)
@@ -203,7 +204,7 @@ process_interp_fork(struct process *child, const struct process *parent,
 	sampler_interp_list(s, &ip->list, true);
 }
 
-/* True if a process has loaded the library of which its list says nothing. */
+/* True if a process has loaded a library whose name begins with name. */
 static bool
 has_library(const struct process *proc, const char *name)
 {
@@ -218,8 +219,8 @@ has_library(const struct process *proc, const char *name)
 	return false;
 }
 
-/* Finds out, now and then, if the process has several interpreters, or has
- * loaded the language's library; forgets where its threads were if it has. */
+/* Checks periodically whether the process has several interpreters, or has
+ * loaded the language's library; if so, forgets where its threads were. */
 static bool
 has_several(struct process *proc, struct sampler *s)
 {
@@ -305,7 +306,7 @@ find_still(struct interp_process *ip, const struct memory *memory,
 	return true;
 }
 
-enum { BX = 1, DX = 3, R14 = 22 }; /* of the registers of x86-64 */
+enum { BX = 1, DX = 3, R14 = 22 }; /* indexes into regs[], x86-64 */
 
 static struct walk_self
 self_of(const struct proc_thread *t)
@@ -405,8 +406,8 @@ is_in_greenlet(const struct process *proc, const uint64_t *pcs, size_t n)
 	return false;
 }
 
-/* Returns how many frames are between a call of the interpreter and the one
- * with whose run it goes on; 0 if it has a run of its own. */
+/* Returns how many frames are between a call of the interpreter and the outer
+ * call whose run it continues; 0 if it has a separate run. */
 static unsigned
 goes_on(const struct process *proc, const uint64_t *pcs, size_t i, size_t n,
         unsigned most)
@@ -458,8 +459,8 @@ count_calls(const struct process *proc, const uint64_t *pcs, size_t n,
 	return calls;
 }
 
-/* Returns how many frames may be between a call and the one that goes on with
- * its run, so that there are as many calls as runs if possible. */
+/* Returns how many frames may be between two calls that share a run, so that
+ * there are as many calls as runs if possible. */
 static unsigned
 find_between(const struct process *proc, const uint64_t *pcs, size_t n,
              size_t runs)
@@ -526,7 +527,7 @@ runs_fit(const struct process *proc, const uint64_t *pcs, size_t n,
 	return out->end == UNWIND_ROOT ? calls == runs->n : calls <= runs->n;
 }
 
-/* A child that has ended by now was forked with its parent's code. */
+/* If a child has ended, reads the code of its parent, which is the same. */
 static int
 read_places(struct process *proc, const struct interp_stack *s, uint64_t *out)
 {
@@ -555,9 +556,9 @@ read_runs(struct process *proc, const struct interp_stack *s,
 	return true;
 }
 
-/* True when the interpreter's frames lead to the first function of its program,
- * though the native ones do not: compiled code runs in the frame of the
- * function that interprets, and fibers begin nowhere. */
+/* True when the interpreter's frames lead to the first function of its
+ * program, though the native ones do not: compiled code runs in the frame of
+ * the function that interprets, and fibers have no root frame. */
 static bool
 reaches_start(const struct process *proc, const struct interp_stack *s,
               enum unwind_end end)
@@ -647,7 +648,7 @@ struct waiting {
 	void *arg;
 };
 
-/* Leaves out what had changed when its code was read. */
+/* Leaves out a stack that had changed by the time its code was read. */
 static int
 see_waiting(void *arg, const struct interp_stack *s)
 {

@@ -7,8 +7,8 @@
 
 struct interp_runs {
 	uint32_t n, nplaces, at;
-	uint32_t between; /* frames, at most, between a call of the interpreter
-	                     and one that goes on with its run */
+	uint32_t between; /* most frames between two calls of the interpreter
+	                     that share a run */
 	bool skip;        /* the innermost call has no run yet */
 	bool partly;      /* interpreters of outer calls were not read */
 	uint64_t places[INTERP_MAX_FRAMES]; /* innermost first */
@@ -18,9 +18,9 @@ struct interp_runs {
 /* Reads the frames of a thread that stands still; false when it has none. */
 bool process_interp_read(struct process *proc, const struct proc_thread *t,
                          struct interp_stack *out);
-/* Finds the copy of a stack that a sample's thread left for another one, of a
- * language that takes one; empty if the language runs nothing there. False: it
- * left none, or that is not known. */
+/* Finds the copy of the stack that a sample's thread left for another one, if
+ * the language makes such copies; empty if the language runs nothing there.
+ * False: the thread left none, or it is not known. */
 bool process_interp_stack(struct process *proc, const struct interp_stack *s,
                           struct unwind_piece *out);
 /* Sets where an interpreter's code is, for a mapping of memory without a file:
@@ -46,7 +46,7 @@ bool interp_next_run(const struct process *proc, const uint64_t *pcs, size_t i,
 /* Appends the frames for which there is no native frame. */
 void interp_rest(const struct process *proc, struct interp_runs *runs,
                  struct proc_stack *out);
-/* Follows a child that was forked as its parent is followed. */
+/* Follows a forked child as its parent is followed. */
 void process_interp_fork(struct process *child, const struct process *parent,
                          struct sampler *s);
 /* Forgets that an interpreter runs the process, since it may have stopped. */

@@ -71,7 +71,7 @@ jit_of(struct process *proc)
 		if (!image)
 			continue;
 		proc->jit = jit_new(proc, image, row->bias);
-		if (proc->unwinder) /* may know unwind rules for such code */
+		if (proc->unwinder) /* it may have rules for such code */
 			unwinder_flush(proc->unwinder);
 		break;
 	}

@@ -32,7 +32,7 @@ find_tid(const struct proc_names *names, uint32_t tid)
 	const struct host_thread *found = find(names, tid);
 
 	if (found && found->tid == (int32_t)tid)
-		return found; /* both pid namespaces are one */
+		return found; /* the pid namespaces are the same */
 	for (size_t i = 0; i < names->n; i++)
 		if (names->rows[i].tid == (int32_t)tid)
 			return &names->rows[i];

@@ -5,7 +5,7 @@
 
 /*
  * Finds the name of a thread by its tid in its pid namespace; NULL when the
- * process has no such thread. Names are read again when one is not known, or a
+ * process has no such thread. Names are read again when one is missing, or a
  * thread was named since; readings are limited so that they cost little. The
  * text is valid until the next call.
  */

@@ -72,14 +72,14 @@ add_places(struct host_ask *question, enum sampler_kind kind,
 	}
 }
 
-/* Processes of a capture are a group. */
+/* The processes of a capture form a group. */
 static uint32_t
 group_of(const struct process *proc)
 {
 	return proc->watchers ? (uint32_t)__builtin_ctzll(proc->watchers) : 0;
 }
 
-/* Asks for probes at a file's places; none: stop watching.
+/* Asks for probes at a file's places or, without places, to stop watching.
  *   Errors   -ENXIO the first thread has ended: the kernel finds a process's
  *            memory by that thread. If it can't be watched for another reason,
  *            its allocations are not in the profile. */
@@ -111,8 +111,8 @@ probes(enum sampler_kind kind)
 	return kind == SAMPLER_ALLOCS || kind == SAMPLER_INUSE;
 }
 
-/* True for a module with a sampler that has what a profile needs: for memory in
- * use it must also report what is released. */
+/* True for a module whose sampler reports what a profile needs: for memory in
+ * use, releases, too. */
 static bool
 has_sampler(const struct module *m, enum sampler_kind kind)
 {
@@ -154,8 +154,8 @@ replaced_in(struct process *proc)
 	return proc->replaced;
 }
 
-/* True if the PHP of this mapping uses malloc: USE_ZEND_ALLOC=0 was set.
- * A process of php-fpm writes its title over its environment.
+/* True if the PHP of this mapping uses malloc: USE_ZEND_ALLOC=0 was set. The
+ * environment need not show it: php-fpm writes its title over it.
  *   Source   PHP 7.4 to 8.5, Zend/zend_alloc.c: struct _zend_mm_heap */
 static bool
 calls_malloc(const struct process *proc, const struct map *row, uint64_t heap)
@@ -170,7 +170,7 @@ calls_malloc(const struct process *proc, const struct map *row, uint64_t heap)
 	       !memory_copy(&memory, at, &custom, sizeof(custom)) && custom;
 }
 
-/* Returns the allocators of a mapped module of which a profile lacks memory. */
+/* Returns the allocators of a mapped module whose memory a profile lacks. */
 static uint32_t
 hidden_in(const struct process *proc, const struct map *row,
           const struct allocator *a)
@@ -181,8 +181,7 @@ hidden_in(const struct process *proc, const struct map *row,
 }
 
 /* Looks for the allocators and the sampler that a process maps. If it has
- * loaded its sampler late, the allocators that were watched before are
- * released. */
+ * loaded its sampler late, allocators watched so far are watched no longer. */
 static void
 look_for_sampler(struct process *proc, const struct sampler *s,
                  enum sampler_kind kind)
@@ -286,7 +285,7 @@ process_allocs_within(const struct process *proc, const struct sampler *sampler,
 	       allocator_has(m->allocator, caller->vaddr);
 }
 
-/* The functions between a static probe and the allocator that calls them. */
+/* Most functions between a static probe and the allocator that calls them. */
 #define MOST_BETWEEN 8
 
 void

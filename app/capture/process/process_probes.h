@@ -7,11 +7,11 @@
 /*
  * Has all allocators that the process has mapped watched; allocators that are
  * watched already are unaffected. If this fails, the profile lacks allocations.
- *   Shape    late: the process has just begun, and may end soon: watch it only
- *            if it still lives a moment later
+ *   Shape    late: the process has just started, and may end soon: watch it
+ *            only if it still lives a moment later
  */
 void process_probe(struct process *proc, const struct sampler *s, bool late);
-/* True if a process that ends now began too recently for its allocations to
+/* True if a process that ends now started too recently for its allocations to
  * have been watched. */
 bool process_allocs_missed(const struct process *proc, const struct sampler *s,
                            uint64_t now_ns);
@@ -31,7 +31,7 @@ process_allocs_trim(const struct process *proc, const struct sampler *sampler,
 /* Returns the names of functions of watched allocators that cannot be watched,
  * or NULL when there are none. */
 const char *process_allocs_unwatched(const struct process *proc);
-/* True when its own sampler is read, not the calls of its allocators. */
+/* True when a process's own sampler is read, not calls of its allocators. */
 bool process_samples_itself(const struct process *proc);
 /* True when an allocator is not watched because it lies in a file that may keep
  * the kernel waiting. */

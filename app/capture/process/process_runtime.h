@@ -8,7 +8,7 @@
 
 /*
  * Returns the bit of enum quality_runtime if functions of such a language may
- * be missing from the stack: the stack passes the program's file, or code that
- * was made at run time. 0: they can't.
+ * be missing from the stack: the stack passes the program's file, or generated
+ * code. 0: they can't.
  */
 uint32_t process_runtime(struct process *proc, const struct proc_stack *stack);

@@ -67,8 +67,8 @@ process_learn(struct process *proc, struct modules *modules,
 	learn(proc, modules, seen, NULL);
 }
 
-/* Finds the row with another file that follows a row, or does so after rows of
- * memory and of the same file. */
+/* Finds the next row with another file; only rows of memory and of the same
+ * file may be between them, without gaps. */
 static const struct map_seen *
 file_after(const struct map_seen *rows, size_t n, size_t i)
 {
@@ -409,7 +409,7 @@ forked_process(struct procs *p, const struct record *r,
 {
 	struct process *child;
 
-	forget(p, r->pid); /* the number is used again */
+	forget(p, r->pid); /* the pid is reused */
 	if (enter(p, r->pid, &child)) {
 		report(p, parent->watchers, PROC_FULL, r);
 		return;

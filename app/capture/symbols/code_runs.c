@@ -90,7 +90,7 @@ skip_padding(struct reader *r)
 	}
 }
 
-/* Returns how far the code must go on when this instruction is reached. */
+/* Returns how far the function must extend, given this instruction. */
 static uint32_t
 reach(const struct reader *r, const struct code_insn *insn, uint32_t so_far)
 {

@@ -284,7 +284,7 @@ debug_file_shared_of_target(const struct host *host, int32_t pid,
 	return e;
 }
 
-/* Opens the file whose path the two texts make. */
+/* Opens the file whose path is the first na bytes of a, and then b. */
 static struct elf_image *
 open_joined(const struct host *host, int32_t pid, const char *a, int na,
             const char *b)

@@ -46,9 +46,9 @@ debug_file_of_target(const struct host *host, int32_t pid, const char *path,
 struct elf_image *
 debug_file_shared(const struct host *host, const struct elf_image *debug);
 /*
- * Finds a .dwo file in the root of pid: in the folder of the compilation, or
+ * Finds a .dwo file in the root of pid: in the compilation directory, or
  * beside the image. If name is NULL, finds the image's .dwp file: beside the
- * image or its debug file, of the host, too.
+ * image or its debug file, even the host's.
  *   Source   GDB manual, "Separate Debug Files"; gdb/dwarf2/read.c,
  *            open_dwo_file(), open_and_init_dwp_file(); lldb/source/Plugins/
  *            SymbolFile/DWARF/SymbolFileDWARF.cpp, GetDwpSymbolFile()
@@ -58,8 +58,9 @@ debug_file_split(const struct host *host, int32_t pid, const char *path,
                  const struct elf_image *elf, const char *dir,
                  const char *name);
 /*
- * Finds that file in the root of pid: by its build-id, in .dwz, and by its
- * path, which may be relative to that of debug or of the image it belongs to.
+ * Finds the file of debug_file_shared() in the root of pid: by its build-id,
+ * in .dwz, and by its path, which may be relative to that of debug or of the
+ * image it belongs to.
  *   Source   GDB manual, "Separate Debug Files"; gdb/dwarf2/dwz.c
  */
 struct elf_image *

@@ -36,5 +36,5 @@ struct demangle_cache;
 struct demangle_cache *demangle_cache_new(void); /* NULL: out of memory */
 void demangle_cache_free(struct demangle_cache *c);
 /* Returns the readable form of name, or name itself when it is not mangled or
- * memory is short. Both are valid as long as the cache, if name is. */
+ * memory is short. The result is valid as long as both name and the cache. */
 const char *demangle_cached(struct demangle_cache *c, const char *name);

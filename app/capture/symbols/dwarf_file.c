@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /*
- * An image without names. As supplementary file it keeps libdw 0.188 from
+ * An image without names. As the supplementary file, it keeps libdw 0.188 from
  * opening the path in .gnu_debugaltlink.
  */
 static const struct {

@@ -18,7 +18,7 @@ struct dwarf_file {
 
 /*
  *   Shape    both pieces come from dwarf_sections(), or are empty
- *   Owns     *out is the caller's, dwarf_file_done() it also after an error;
+ *   Owns     *out is the caller's, dwarf_file_done() it even after an error;
  *            the pieces are borrowed until then
  *   Errors   -ENODATA no DWARF that can be used, -ENOMEM
  */

@@ -33,7 +33,7 @@ struct dwarf_parts {
 	size_t n;
 };
 
-/* A section that another file has. */
+/* A section from another file. */
 struct dwarf_bytes {
 	const char *name;
 	const uint8_t *p; /* NULL: none */

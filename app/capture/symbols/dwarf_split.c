@@ -93,7 +93,7 @@ find_row(const struct index_header *h, const uint8_t *ids,
 }
 
 /*
- * Finds the parts of sections that are a unit's.
+ * Finds the parts of sections that belong to a unit.
  *   Errors   -ENOENT the file has no index; -ENODATA no such unit in it
  */
 static int

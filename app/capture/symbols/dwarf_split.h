@@ -37,10 +37,10 @@ struct dwarf_split {
 };
 
 /*
- * Opens the part that a .dwo or .dwp file has.
+ * Opens the part of a unit that is in a .dwo or .dwp file.
  *
  *   Shape    main has the sections of the skeleton's file: dwarf_sections()
- *   Owns     *out is the caller's, dwarf_split_done() it also after an error
+ *   Owns     *out is the caller's, dwarf_split_done() it even after an error
  *   Errors   -ENODATA the file belongs to another unit or is damaged, -E2BIG,
  *            -EIO, -ENOMEM
  */

@@ -51,7 +51,7 @@ innermost(const struct dwarf_unit *u, uint64_t vaddr)
 	return lo ? lo - 1 : DWARF_NO_SCOPE;
 }
 
-/* Returns the facts of the line table: the innermost frame's line, and a file
+/* Returns what the line table knows: the innermost frame's line, and a file
  * for frames without one. */
 static struct dwarf_frame
 line_at(const struct dwarf_unit *u, uint64_t vaddr)

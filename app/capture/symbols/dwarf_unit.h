@@ -22,8 +22,8 @@ struct dwarf_frame {
 	const char *name; /* linkage name, else plain name; "" unknown */
 	const char *file; /* "" unknown */
 	uint32_t line, start_line; /* 0 unknown */
-	uint32_t discriminator;    /* of the inlined call in the frame; 0: none,
-                                and for the innermost frame */
+	uint32_t discriminator;    /* of the call inlined into this frame; 0:
+                                none, as in the innermost frame */
 };
 
 /* The beginning of a piece. */

@@ -9,7 +9,7 @@
 
 #define FIRST_SLOTS 256 /* a power of two */
 
-/* An attribute of LLVM's and GCC's, which elfutils 0.188 does not know. */
+/* An attribute of LLVM and GCC that elfutils 0.188 does not know. */
 #define GNU_DISCRIMINATOR 0x2136
 
 /* --- a hash table of numbers ---------------------------------------------- */

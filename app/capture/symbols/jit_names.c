@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Kinds of script code, and the names of code that has none. */
+/* Kinds of script code, and names for code without one. */
 static const struct {
 	const char *start, *unnamed;
 } kinds[] = {

@@ -34,7 +34,8 @@ rank_of(char type, uint8_t *out)
 
 /*
  * Prefix of a system call's second name. System calls without arguments have
- * one body for programs of 32 and 64 bits; nearly always those of 64 are meant.
+ * one body for programs of 32 and 64 bits; nearly always the 64-bit name is
+ * meant.
  *   Source   Linux arch/x86/include/asm/syscall_wrapper.h
  */
 #define OTHER_ABI  "__ia32_"

@@ -1,7 +1,7 @@
 /*
  * The kernel's functions by address, from the text of /proc/kallsyms.
  *
- * The kernel shows zeros to those who may not know (kptr_restrict,
+ * The kernel shows zeros to readers that may not see addresses (kptr_restrict,
  * CAP_SYSLOG at the time the file was opened).
  */
 #pragma once

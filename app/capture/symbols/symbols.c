@@ -42,8 +42,8 @@ struct symbolizer {
 	struct code_runs *runs;
 	symbolizer_open *open; /* NULL: no files of split DWARF */
 	void *arg;
-	bool unit_lacks; /* the unit of the address that is looked up */
-	bool lacks;      /* likewise, of any since symbolizer_lacked() */
+	bool unit_lacks; /* the last unit looked up lacks a file */
+	bool lacks;      /* any unit did since symbolizer_lacked() */
 };
 
 struct symbolizer *
@@ -165,8 +165,9 @@ key_of(const struct module *m, uint32_t number)
 }
 
 /*
- * Stores a piece; when it can't be built, an empty one, so that it is not tried
- * again. Errors of memory are not stored, since other captures may have more.
+ * Stores a piece; when it can't be built, an empty one, so that it is not
+ * tried again. -ENOMEM is not stored, since other captures may have more
+ * memory.
  */
 static bool
 keep(struct symbolizer *s, const struct symbols_key *key, int rc,

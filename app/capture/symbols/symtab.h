@@ -58,7 +58,7 @@ struct symtab_row {
 	uint64_t start, end; /* vaddr; end 0: up to the next row, */
 	uint64_t limit;      /* but not past limit; 0: no limit */
 	const char *name;
-	uint8_t rank; /* of the source table; rows arrive in its order */
+	uint8_t rank; /* breaks ties: STB_*, or the rank in kallsyms.c */
 	bool label;   /* the symbol has no type */
 	bool slot;    /* in a procedure linkage table: named NAME@plt */
 };

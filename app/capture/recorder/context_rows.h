@@ -31,7 +31,8 @@ context_span_of(uint64_t vaddr)
 	return (uint32_t)(vaddr >> 32);
 }
 /*
- * Makes labels of a context's place, with or without those of its span.
+ * Makes the labels of a context from its place, with or without those of its
+ * span.
  *   Errors   those of profile_string()
  */
 MUST_CHECK int

@@ -11,10 +11,10 @@
 /* Zero it. */
 struct parts {
 	uint32_t n;             /* parts that ended, without the first one */
-	uint64_t begun_ns;      /* the current one; 0: none yet */
-	uint64_t last_ns;       /* its last sample */
+	uint64_t begun_ns;      /* start of the current one; 0: none yet */
+	uint64_t last_ns;       /* time of its last sample */
 	double value;           /* of its samples */
-	double time;            /* since the one before it, 0 in the first */
+	double time;            /* since the previous one; 0 in the first */
 	double seen, sum, most; /* of all samples */
 	double vv, vt, tt;      /* sums of products over parts that ended, */
 	double all_v, all_t;    /* and of values and times */

@@ -1,9 +1,9 @@
 /*
  * The rate at which a capture runs.
  *
- * Programs wake on timers of whole 10 ms (100 Hz) and of whole ms. A sampler in
- * step with them would always see the same phase of their work, so it runs at a
- * nearby rate whose period shares no multiple with theirs.
+ * Programs wake on timers of whole 10 ms (100 Hz) and of whole ms. A sampler
+ * in step with them would always see the same phase of their work, so it runs
+ * at a nearby rate that does not stay in step.
  */
 #pragma once
 

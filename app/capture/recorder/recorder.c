@@ -203,7 +203,7 @@ close_unused(struct recorder *c)
 	c->modules = NULL;
 }
 
-/* Has the kernel's threads sampled while a capture of a source wants them. */
+/* Samples the kernel's threads while a capture of the source wants them. */
 static void
 set_kernel(struct recorder *c, struct source *source)
 {
@@ -430,7 +430,7 @@ capture_cut(struct recorder *c, struct capture *one, struct capture **out)
 	cut->rows = NULL; /* memory in use has no windows */
 	cut->joining = (struct joining){0};
 	cut->began = (struct buf)BUF_INIT(0);
-	one->breaks = (struct breaks){0}; /* now owned by the other capture */
+	one->breaks = (struct breaks){0}; /* now owned by cut */
 	cut->window = true;
 	capture_hindrance(one, &c->hindrances, &cut->quality);
 	one->trie = fresh;

@@ -16,9 +16,9 @@
 #define STACKS_WINDOW 200
 #define MAX_CUT       (STACKS_WINDOW / 100)
 #define WINDOW_NS     ((uint64_t)NS_PER_S)
-#define MAX_CPU_SHARE 4   /* costly: above one part in this many of a CPU */
+#define MAX_CPU_SHARE 4   /* costly: above this fraction (1/N) of a CPU */
 #define MAX_COSTLY    2   /* costly windows in a row */
-#define MAX_LOSS      100 /* one sample in this many may be lost */
+#define MAX_LOSS      100 /* one in N samples may be lost */
 #define SLOWEST_NS    ((uint64_t)NS_PER_S / 25)
 
 uint32_t

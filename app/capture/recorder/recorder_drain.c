@@ -15,7 +15,7 @@
 
 /* A smaller share of cut stacks is no reason to drain more often. */
 #define CUT_SHARE 100
-/* Drains before a capture begins. */
+/* Most drains before a capture begins. */
 #define MAX_PASSES 4
 
 static const struct place truncated_place = {MODULE_TRUNCATED, 0};
@@ -135,7 +135,7 @@ count_part(struct capture *c, const struct record *r)
 	parts_add(&c->parts, r->time_ns, seen, value, most);
 }
 
-/* Counts a sample; its stack has room for the frame above, title, if any.
+/* Counts a sample; its stack has room for one more frame: title, if any.
  * context is NULL if its thread has none. */
 static void
 count_sample(struct capture *c, const struct record *r,
@@ -201,7 +201,7 @@ is_cut(const struct source *source, const struct record *r,
 }
 
 /* Counts a sample of a thread that runs only in the kernel for the captures
- * that want it. False: there is none, or it is another thread. */
+ * that want it. False: no capture wants it, or its thread is another one. */
 static bool
 take_kernel_sample(struct source *source, const struct record *r)
 {
@@ -233,7 +233,7 @@ struct named {
 	bool made;
 };
 
-/* Copies a name with # for its digits: threads of a pool are one. */
+/* Copies a name with # for each number: the threads of a pool get one name. */
 static void
 copy_name(const char *name, char out[static HOST_COMM_MAX])
 {
@@ -369,7 +369,7 @@ take_record(void *arg, const struct record *r)
 	}
 }
 
-/* True when a capture's time is over: capture_ended() is true for it. */
+/* True if a capture ends by until: capture_ended() will be true for it. */
 static bool
 any_ended(const struct recorder *c, const struct source *source, uint64_t until)
 {
@@ -381,7 +381,7 @@ any_ended(const struct recorder *c, const struct source *source, uint64_t until)
 	return false;
 }
 
-/* True when no capture uses this source. */
+/* True if the time of all captures of a source has ended. */
 static bool
 is_over(const struct recorder *c, const struct source *source, uint64_t now)
 {

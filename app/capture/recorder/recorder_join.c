@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* The time for processes between two drains. */
+/* Time for following processes between two drains. */
 #define JOIN_NS (SAMPLER_RING_NS / 5)
 
 static bool
@@ -113,7 +113,7 @@ join_later(struct recorder *c, struct capture *one)
 }
 
 /* Follows the next process of a capture that has not begun, and lets it begin
- * after the last one, or if it is told to stop.
+ * after the last one, or if it is stopped.
  *   Errors   of the last process, if none can be followed */
 static int
 join_first(struct recorder *c, struct capture *one)

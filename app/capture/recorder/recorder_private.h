@@ -91,25 +91,27 @@ struct capture {
 	uint32_t alive; /* processes */
 	bool window;    /* cut off a capture that goes on */
 	struct quality quality;
-	struct quality unsure; /* counts of all samples of mutex: which are
-	                          waits for a lock is known at the end */
+	struct quality unsure; /* counts of all samples of a mutex capture:
+	                          which of them wait for a lock is known only
+	                          at the end */
 	struct parts parts;    /* of allocations */
-	struct buf began; /* struct host_usage for each: recorder_usage.c */
+	struct buf began; /* struct host_usage per process: recorder_usage.c */
 	struct breaks breaks;
-	/* INUSE_ROWS, the samples of memory in use by their rows; else NULL. */
+	/* For memory in use: its samples by row, INUSE_ROWS of them; else
+	 * NULL. */
 	struct row *rows;
 	bool watched;      /* the first process is watched, and the time runs */
 	struct tape *tape; /* NULL: no timeline */
-	uint64_t counted_ns; /* when the use of its processes was last read */
-	uint64_t halted_ns;  /* time between readings by the end of which all
-	                        of them stood still */
+	uint64_t counted_ns; /* when its processes' usage was last read */
+	uint64_t halted_ns;  /* time before readings at which all its processes
+	                        stood still */
 };
 
 /* Notes whose data is parsed from now on: a slot, or CAPTURES_MAX. */
 void recorder_blame(const struct recorder *c, uint32_t slot);
 /* Returns the CPU time spent since the last call. */
 int64_t recorder_cpu_spent(struct recorder *c);
-/* True when a capture's time runs, or is over. */
+/* True when a capture's time has started; it may have ended since. */
 static inline bool
 has_begun(const struct capture *c)
 {
@@ -141,14 +143,14 @@ void capture_began_with(struct capture *c, const struct host *host,
 void capture_use(const struct capture *c, const struct host *host,
                  struct quality *q);
 /*
- * Sets in q for how long a CPU quota held back the capture's processes, and for
- * how long they ran and waited for a CPU, since the last call or since the
- * capture began, and begins to count anew.
+ * Sets in q for how long a CPU quota held back the capture's processes, and
+ * for how long they ran and waited for a CPU, since the last call or since the
+ * capture began, and starts counting again.
  *   Shape    all: struct host_usage for each process of any capture
  */
 void
 capture_hindrance(struct capture *c, const struct buf *all, struct quality *q);
-/* Puts on the captures' tapes what happened to a process. */
+/* Puts what happened to a process on the capture's tape. */
 void capture_tape_news(struct capture *c, const struct proc_news *news);
 /* Reads the names of the threads that a process already has. */
 void
@@ -167,7 +169,7 @@ source_adapt(struct source *source, const struct host *host, uint64_t now_ns);
 /* Drops the counts so far, and starts counting again. */
 void source_adapt_anew(struct source *source, uint64_t now_ns);
 /* Reads all records that are in the rings, before a capture begins; captures
- * that have begun get theirs. */
+ * that have begun count theirs. */
 void recorder_pass_over(struct recorder *c, struct source *source);
 /* Notes a sample of memory in use, whose stack ends at a node. */
 void

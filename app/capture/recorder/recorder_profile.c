@@ -152,8 +152,8 @@ stack_of(const struct trie *t, uint32_t node, uint32_t out[PROFILE_MAX_FRAMES])
 	return n;
 }
 
-/* True if the function that a sample was taken in is not known. Code without
- * names of an interpreter, as of a stripped PHP, runs for the function that it
+/* True if the function that a sample was taken in is not known. Nameless code
+ * of an interpreter, such as a stripped PHP, runs for the function that it
  * interprets. */
 static bool
 is_nameless(const struct finisher *f, const uint32_t *places, uint32_t n)
@@ -347,8 +347,8 @@ choose_spans(struct finisher *f)
 	return 0;
 }
 
-/* Reports in which files most frames without a name are, most first; nothing if
- * most are in no file, such as code made at run time. */
+/* Reports the files that contain most of the frames without a name, most
+ * first; nothing if most are in no file, such as generated code. */
 static void
 report_unnamed(struct finisher *f)
 {
@@ -495,8 +495,8 @@ has_hidden(const struct process *proc)
 	return process_allocs_hidden(proc) != 0;
 }
 
-/* True for a process that has, or had, probes. Those that count allocations
- * must have come by a time. */
+/* True for a process that has, or had, probes. Probes that count allocations
+ * must have been set by by_ns. */
 static bool
 is_reached(const struct capture *c, int32_t pid, uint64_t by_ns)
 {
@@ -634,7 +634,7 @@ left_of(const struct capture *c)
 	return sum;
 }
 
-/* Samples of a slot have wrong shares if more than this many of a thousand of
+/* Samples of a slot have wrong shares if more than this many per thousand of
  * its calls were cut off, or made while the process did nothing else. */
 #define MOST_WRONG 400
 

@@ -1,7 +1,7 @@
 /*
- * Reads the kernel's count of the resources that a capture's processes use. For
- * a capture without samples, it shows if there was anything to sample, and for
- * any what kept them from running.
+ * Reads the kernel's count of the resources that a capture's processes use.
+ * For a capture without samples, it shows if there was anything to sample; for
+ * any capture, what kept processes from running.
  */
 #include "base/clock.h"
 #include "recorder_private.h"
@@ -62,8 +62,8 @@ add_memory(struct quality *q, const struct host_usage *now,
 	q->grown += (int64_t)(now->anonymous_bytes - before->anonymous_bytes);
 }
 
-/* Returns for how long a control group was held back during the capture; 0 for
- * a group of processes that all started later. */
+/* Returns how long a CPU quota held a control group back during the capture; 0
+ * for a group of processes that all started later. */
 static uint64_t
 quota_since(const struct capture *c, const struct host_usage *now)
 {

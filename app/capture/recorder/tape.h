@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* Upper bounds of rows. */
+/* The most rows of each kind. */
 struct tape_room {
 	uint32_t samples, events, threads, counters;
 };
@@ -22,7 +22,7 @@ struct tape {
 	struct timeline *line; /* samples[].sample is a node */
 	struct tape_room room;
 	struct pairs keys; /* pid, tid of every thread ever seen */
-	uint32_t *latest;  /* by key: its last of threads, or TAPE_NONE */
+	uint32_t *latest;  /* by key: its last row of threads, or TAPE_NONE */
 	uint32_t latest_cap;
 	bool *sampled;     /* by row of threads */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
@@ -44,8 +44,8 @@ DEFINE_CLEANUP(struct tape *, tape_free)
  *   Units    time_ns is like start_ns; earlier times count as the start
  */
 
-/* Adds a sample. An unknown thread existed when the capture began; one that has
- * ended did so later. */
+/* Adds a sample. An unknown thread existed when the capture began; one that
+ * has ended is taken to end now. */
 void tape_sample(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
                  uint32_t node, uint64_t weight_ns);
 /* Adds a thread, whose name is at first that of its creator. */
@@ -55,11 +55,11 @@ void tape_died(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* Sets a thread's name: n bytes, or up to a NUL. */
 void tape_named(struct tape *t, uint32_t pid, uint32_t tid, const char *name,
                 size_t n);
-/* Names a thread that executes a program. If it has samples, it is another row
- * from now on, since they keep the name of the program before. */
+/* Names a thread that executes a program. If it has samples, it gets a new
+ * row, since they keep the name of the program before. */
 void tape_executed(struct tape *t, uint32_t pid, uint32_t tid, uint64_t time_ns,
                    const char *name, size_t n);
-/* Adds an event and sets e->time_us. */
+/* Adds an event; e->time_us is ignored. */
 void
 tape_event(struct tape *t, uint64_t time_ns, const struct timeline_event *e);
 void tape_counter(struct tape *t, uint64_t time_ns,

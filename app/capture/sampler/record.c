@@ -136,7 +136,7 @@ parse_stack(struct bytes *b, struct record *out)
 	return true;
 }
 
-/* Takes the bytes of a BPF program, padded to a multiple of 8. */
+/* Takes the bytes that a BPF program wrote, padded to a multiple of 8. */
 static bool
 parse_emitted(struct bytes *b, struct record *out)
 {

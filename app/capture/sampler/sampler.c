@@ -10,7 +10,7 @@
 DEFINE_CLEANUP(struct sampler *, sampler_close)
 
 /* Calls an ioctl on the events that sample now, and on the owners of rings,
- * which report when processes begin and end. */
+ * which report when processes start and end. */
 static int
 each_fd(const struct sampler *s, unsigned long request)
 {

@@ -1,9 +1,9 @@
 /*
  * A sampler takes samples of the whole host at one rate: a ring per CPU, read
- * as one stream in order of time. A sampler of events takes them from BPF
+ * as one stream in order of time. A sampler of events takes samples from BPF
  * programs, which choose events of followed processes; the mean size by which
- * the programs choose is adapted, so that there are some hundred samples a
- * second of each class.
+ * the programs choose is adapted to get a few hundred samples per second of
+ * each class.
  *
  * Processes that no capture follows are denied in the kernel, before a sample
  * is copied; every process is sampled until it is denied. Without the filter,
@@ -137,18 +137,18 @@ bool sampler_has_interp(const struct sampler *s);
 bool sampler_interp_thread(struct sampler *s, const struct interp_slot *slot);
 /*
  * Adds a process that an interpreter runs: its new threads, and those of its
- * children, need not be added for their frames to come. It takes the place of a
- * process whose number leads to the same slot, unless it was forked: then its
- * parent's list serves.
+ * children, need not be added for their frames to come. It replaces a process
+ * whose pid leads to the same slot, unless it was forked: then its parent's
+ * list serves.
  */
 void sampler_interp_list(struct sampler *s, const struct interp_list *list,
                          bool forked);
-/* Adds a process whose threads publish contexts, in place of one whose number
+/* Adds a process whose threads publish contexts, in place of one whose pid
  * leads to the same slot; false if contexts can't arrive. */
 bool sampler_context(struct sampler *s, const struct context_at *at);
 /* Removes a process that ended or runs another program. */
 void sampler_interp_gone(struct sampler *s, uint32_t pid);
-/* Removes a thread that ended: another one may get its number and memory. */
+/* Removes a thread that ended: another one may get its tid and memory. */
 void sampler_interp_ended(struct sampler *s, uint32_t tid);
 /* Removes the threads of a process; its list stays. */
 void sampler_interp_forget(struct sampler *s, uint32_t pid);

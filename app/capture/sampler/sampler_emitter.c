@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 /* Each sample costs the target some us, so these cost it 0.1 % of a CPU. */
-#define MOST_SAMPLES  400 /* a second, of a class */
+#define MOST_SAMPLES  400 /* per second, of a class */
 #define FEW_SAMPLES   100
 #define LEAST_MEAN_NS UINT64_C(100000)
 #define FIRST_MEAN_NS UINT64_C(1000000)
@@ -68,7 +68,7 @@ map_control(struct sampler_emitter *e, int fd)
 	return 0;
 }
 
-/* Translates an error: kernels refuse programs with many errors; a missing
+/* Translates an error: kernels refuse programs with various errors; a missing
  * capability has a distinct one. */
 static int
 why_not(int rc)
@@ -254,7 +254,7 @@ emitter_weigh(struct sampler_emitter *e, struct record *r)
 	a->value = amount_of(others * (double)of->size);
 	a->events = amount_of(others * AMOUNT_EVENT);
 	a->bytes = transfer ? amount_of(others * (double)of->result) : 0;
-	/* The call instruction is the one before. */
+	/* The call has returned: this is a return address. */
 	if (e->sets)
 		r->sample.regs[EVENT_PC]--;
 	if (of->class < EMIT_CLASSES)

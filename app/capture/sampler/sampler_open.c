@@ -142,7 +142,7 @@ open_rings(struct sampler *s, const struct host *host, int32_t task)
 	}
 	if (!rc && !s->n)
 		rc = -ENODEV;
-	/* Other samples are no more than rings have room for. */
+	/* Other kinds take no more samples than rings have room for. */
 	if (!rc && s->ask.kind == SAMPLER_CLOCK &&
 	    size < ring_need(&s->ask, s->ask.stack_bytes, SAMPLER_RING_NS))
 		s->notes |= QUALITY_NOTE_OF(SMALL_RING);
@@ -182,7 +182,8 @@ open_output(struct sampler *s, const struct host *host, const struct stream *st)
 	return rc ? rc : append_event(s, st, &fd);
 }
 
-/* Opens an event with the filter, which is optional: its failure is a note. */
+/* Opens an event with the filter, which is optional: a note says if it
+ * fails. */
 static int
 open_event(struct sampler *s, const struct host *host, const struct stream *st)
 {

@@ -50,7 +50,7 @@ struct sampler_emitter {
 	uint64_t *followed;           /* a bit for each process */
 	uint32_t nbits;
 	int outputs_fd;
-	int held[WAITS_FDS]; /* keep the programs */
+	int held[WAITS_FDS]; /* keep the programs loaded */
 	int *faults;         /* for waits: an event per CPU that runs the
 	                        program for page faults */
 	uint32_t nfaults;

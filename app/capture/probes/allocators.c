@@ -19,7 +19,7 @@ static const struct row {
 	const char *name;
 	uint8_t arguments, size, count, old, to;
 	bool throws, releases;
-	uint32_t collected; /* a bit of enum quality_hidden; 0: is released */
+	uint32_t collected; /* bit of enum quality_hidden, or 0 */
 } rows[] = {
 #define ALLOCATOR(name, arguments, size, count, old, to, throws) \
 	{name, arguments, size, count, old, to, throws, false, 0},
@@ -56,7 +56,7 @@ static const char *const texts[] = {
 };
 #define MAX_TEXT  64
 #define TEXT_STEP ((size_t)1 << 20)  /* bytes searched at once, */
-#define MAX_TEXTS ((size_t)64 << 20) /* and in all */
+#define MAX_TEXTS ((size_t)64 << 20) /* and in total */
 
 #define FAMILIES ARRAY_LEN(families)
 
@@ -64,7 +64,7 @@ static const char *const texts[] = {
 struct found {
 	Elf64_Sym rows[FAMILIES][ARRAY_LEN(rows)];
 	bool frees[FAMILIES];
-	Elf64_Sym php_heap; /* returns it */
+	Elf64_Sym php_heap; /* function that returns PHP's heap */
 	uint32_t hidden;
 	struct plt plt;
 };
@@ -129,7 +129,7 @@ is_known(const struct allocator *a, uint64_t start)
 	return false;
 }
 
-/* Finds the function that a name of a linkage table means in this file. */
+/* Finds the function of this file that a name in a linkage table refers to. */
 static const Elf64_Sym *
 find_named(const struct found *f, const char *name)
 {
@@ -145,8 +145,8 @@ find_named(const struct found *f, const char *name)
 	return NULL;
 }
 
-/* Returns where a jump to an address leads, maybe through the table of the
- * linker. */
+/* Returns where a jump to an address leads, possibly through a linkage
+ * table. */
 static uint64_t
 target_of(const struct found *f, uint64_t vaddr)
 {
@@ -176,7 +176,7 @@ row_at(const struct found *f, bool releases, uint64_t vaddr)
 	return NULL;
 }
 
-/* A function that continues in another one, whose probe sees the call. */
+/* Which calls of a function continue in another one, whose probe sees them. */
 enum hand { KEEPS, HANDS_SOME, HANDS_ALL };
 
 /*
@@ -364,7 +364,7 @@ allocator_find(const struct elf_image *e, struct allocator *out)
 		rc = symbols_of(e, SHT_DYNSYM, &f);
 	if (!rc)
 		rc = symbols_of(e, SHT_SYMTAB, &f);
-	/* Without it, a function that only jumps may count twice. */
+	/* Without the PLT, a function that only jumps may count twice. */
 	if (!rc && plt_read(e, &f.plt) == -ENOMEM)
 		rc = -ENOMEM;
 	for (size_t i = 0; i < FAMILIES && !rc; i++) {
@@ -377,7 +377,7 @@ allocator_find(const struct elf_image *e, struct allocator *out)
 	}
 	a.hidden = f.hidden;
 	a.php_heap = rc ? 0 : read_by(e, &f.php_heap);
-	/* Python 3.13 brings mimalloc, and uses it without the GIL only. */
+	/* Python 3.13 contains mimalloc, but uses it only without the GIL. */
 	if (!rc && !a.n && !*a.unwatched &&
 	    !(f.hidden & UINT32_C(1) << QUALITY_HIDDEN_PYTHON) &&
 	    is_nameless(e))

@@ -24,10 +24,11 @@ struct allocator {
 	bool unreleased;
 	/* Bits of enum quality_hidden: allocators that call none of these; and
 	 * ALLOCATOR_NAMELESS: one whose functions have no names. collected:
-	 * those of which only releases cannot be watched. */
+	 * those whose releases, but not allocations, are hidden. */
 	uint32_t hidden, collected;
-	/* The address of PHP's heap is here; its first number is not 0
-	 * when it calls malloc instead; vaddr, 0: unknown. */
+	/* Where the address of PHP's heap is stored; the heap begins with a
+	 * number other than 0 when PHP calls malloc instead; vaddr, 0:
+	 * unknown. */
 	uint64_t php_heap;
 };
 

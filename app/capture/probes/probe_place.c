@@ -55,8 +55,8 @@ argument_reg(const struct arguments *a, unsigned i)
 	return (uint8_t)__builtin_ctz(a->regs[i]);
 }
 
-/* True for push with no prefix except REX.B: the only forms that every kernel
- * emulates. */
+/* True for instructions that every kernel emulates: of pushes, only those with
+ * no prefix except REX.B. */
 static bool
 is_emulated(const uint8_t *p, unsigned length)
 {
@@ -116,7 +116,7 @@ check_passed_once(const uint8_t *code, size_t n, size_t limit)
 	return 0;
 }
 
-/* Sets where a call continues that jumps out of the function. */
+/* Sets where calls continue if the probed instruction leaves the function. */
 static void
 find_way_on(const struct code_insn *insn, size_t n, struct probe_place *out)
 {

@@ -30,7 +30,8 @@ python_asyncio(const struct interp_space *space, const struct interp_list *list,
 /* Returns own[1] of the process's slots (python_tasks.h). */
 uint64_t
 python_tasks(const struct interp_space *space, const struct interp_list *list);
-/* Lists the tasks that wait, each with who awaits it (python_tasks.h). */
+/* Lists the tasks that wait, each with those that await it
+ * (python_tasks.h). */
 MUST_CHECK int python_waiting(const struct interp_space *space,
                               interp_waiting_seen *seen, void *arg);
 MUST_CHECK int

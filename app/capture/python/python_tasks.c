@@ -14,9 +14,9 @@
 #define MAX_KEYS 4096 /* of a dictionary */
 #define MAX_NAME 32
 
-enum { RUNNING_IN_314 = 872 }; /* from a thread's state */
+enum { RUNNING_IN_314 = 872 }; /* offset in a thread's state */
 
-/* Offsets in an interpreter of the dictionary of modules. */
+/* Offsets of the dictionary of modules in an interpreter. */
 static const uint32_t modules_of[] = {
 	[PYTHON_38] = 56,   [PYTHON_39] = 856,  [PYTHON_310] = 856,
 	[PYTHON_311] = 888, [PYTHON_312] = 944, [PYTHON_313] = 7656,

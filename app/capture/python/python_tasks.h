@@ -2,12 +2,12 @@
  * Tasks of asyncio: which one a thread runs, and who awaits it.
  *
  * The walk along a thread's frames meets the coroutine that a task began with.
- * Behind the last frame, it goes on with the task's name, then for each task
- * that awaits the one before with the frames of its coroutines, the first one
- * first, and its name (interp_layout.h: enum interp_mark). Since 3.14 a task
- * has the address of who awaits it. Before, the callbacks of a task lead there,
- * as asyncio has made them for await, gather(), wait(), shield(), wait_for()
- * and TaskGroup.
+ * After the last frame, it goes on with the task's name and then, for each
+ * task that awaits the previous one, with the frames of its coroutines, the
+ * first one first, and its name (interp_layout.h: enum interp_mark). Since
+ * 3.14 a task holds the address of its awaiter. In older versions, the
+ * callbacks that asyncio adds to a task for await, gather(), wait(), shield(),
+ * wait_for() and TaskGroup lead there.
  *
  *   Source   CPython 3.8 to 3.14, Modules/_asynciomodule.c: struct FutureObj,
  *            struct TaskObj, task_wakeup(); Lib/asyncio: tasks.py,
@@ -23,19 +23,19 @@
 #define PYTHON_MAX_TASKS 16 /* of one chain */
 #define PYTHON_CALLBACKS 3  /* of one task that are looked at */
 #define PYTHON_MAX_CELLS 8  /* of a callback's closure */
-#define PYTHON_LAST_TASK 14 /* minor version: its tasks are known */
+#define PYTHON_LAST_TASK 14 /* last minor version whose tasks are known */
 
-#define PYTHON_FIRST_PAGE 4096 /* bytes, where nothing is */
+#define PYTHON_FIRST_PAGE 4096 /* bytes; nothing is mapped there */
 #define PYTHON_NOWHERE    (UINT64_C(1) << PYTHON_MINOR)
 
-/* own[1] of a slot: the minor version, above an address. It is that of the
+/* own[1] of a slot: the minor version, above an address: that of the
  * dictionary of the running tasks; in 3.14, the distance from the slot's head
  * to the thread's running task. 0: there are no tasks. */
 #define PYTHON_MINOR   48
 #define PYTHON_ADDRESS ((UINT64_C(1) << PYTHON_MINOR) - 1)
 
-/* The code of a frame that has a task's name: the name's address, with a print
- * of its text above, or one of these. */
+/* The code of a frame that has a task's name: the name's address, with a
+ * fingerprint of its text above, or one of these. */
 enum { PYTHON_SEVERAL = 1, PYTHON_MORE };
 
 /* Offsets: in a task, its coroutine, which its name follows, and who awaits it;
@@ -56,7 +56,7 @@ enum { PYTHON_LOOP = 16, PYTHON_CALLBACK = 24, PYTHON_MORE_CALLBACKS = 40 };
 /* The kind of a walk: what its next step finds. */
 enum {
 	PYTHON_FRAMES,   /* frames, */
-	PYTHON_IN_TASK,  /* also after the running task was met, next; */
+	PYTHON_IN_TASK,  /* also frames: the running task is next; */
 	PYTHON_NAME,     /* the name of the task next, */
 	PYTHON_CORO,     /* a frame of that task: that of the coroutine at, */
 	PYTHON_ENDS,     /* a name that stands for other tasks: next */
@@ -79,7 +79,7 @@ python_word(const struct walk_at *w, uint64_t at)
 	return word;
 }
 
-/* Returns 16 bits for a text, never 0. */
+/* Returns a fingerprint of a text, 16 bits, never 0. */
 WALK uint64_t
 python_print(const uint64_t words[4])
 {
@@ -90,7 +90,7 @@ python_print(const uint64_t words[4])
 		h = (h * odd) ^ words[i];
 	return (h * odd) >> PYTHON_MINOR | 1;
 }
-#define PYTHON_PRINTED 40 /* offset in a str of the bytes that are printed */
+#define PYTHON_PRINTED 40 /* offset in a str of the fingerprinted bytes */
 
 WALK uint64_t
 python_coro_frame(const struct walk_at *w, uint32_t minor, uint64_t coro)
@@ -227,7 +227,9 @@ python_behind(const struct walk_at *w, uint32_t version, uint64_t callback,
 	return task;
 }
 
-/* The same, in 3.14. Futures may be between them: those of gather(). */
+/* Returns the task that awaits a task (3.14: task_awaited_by), or
+ * PYTHON_SEVERAL; 0: none. Skips up to three futures in between, as of
+ * gather(). */
 WALK uint64_t
 python_noted(const struct walk_at *w, uint32_t minor, uint64_t task)
 {
@@ -245,7 +247,7 @@ python_noted(const struct walk_at *w, uint32_t minor, uint64_t task)
 	return 0;
 }
 
-/* Returns who awaits a task; 0: nobody. */
+/* Returns the task that awaits a task, or PYTHON_SEVERAL; 0: none. */
 WALK uint64_t
 python_awaiter(const struct walk_at *w, uint32_t minor, uint64_t task)
 {
@@ -267,7 +269,7 @@ python_awaiter(const struct walk_at *w, uint32_t minor, uint64_t task)
 	return found;
 }
 
-/* Sets the name of the task next, and goes on with who awaits it. */
+/* Sets the name of the task w->next, and goes on with its awaiter. */
 WALK void
 python_name(struct walk_at *w, uint32_t minor, struct interp_frame *to)
 {
@@ -289,8 +291,8 @@ python_name(struct walk_at *w, uint32_t minor, struct interp_frame *to)
 	                                   : PYTHON_NAME;
 }
 
-/* One step behind the frames; or, among them, looks if the coroutine with the
- * frame own was called by a task. */
+/* Takes a step after the frames; or, among them, checks whether a task called
+ * the coroutine with the frame own. */
 WALK_ONCE int
 python_task_step(const struct interp_slot *slot, struct walk_at *w,
                  struct interp_frame *to)

@@ -1,5 +1,5 @@
 /*
- * Follows pointers from the runtime over its interpreters to a thread. Versions
+ * Follows pointers from the runtime via its interpreters to a thread. Versions
  * up to 3.12 each have one layout; later ones describe theirs at the start of
  * the runtime.
  *
@@ -39,7 +39,7 @@ enum {
 	DEBUG_WORDS = 57
 };
 
-/* the words with which parts of it begin that are elsewhere in each version, */
+/* the words at which its parts begin, which differ between versions, */
 static const struct debug_parts {
 	uint8_t thread, native, frame, code;
 } debug_parts[] = {
@@ -53,8 +53,8 @@ enum { THREAD_NEXT, THREAD_FRAME = 2 };
 enum { FRAME_PREVIOUS, FRAME_CODE, FRAME_INSTR, FRAME_OWNER = 4 };
 enum { CODE_FILE, CODE_NAME = 2, CODE_LINES, CODE_FIRST, CODE_BEGIN = 8 };
 
-/* True when the offsets that are not read from there equal those of other
- * builds. */
+/* True when the offsets for which tables are used here are right for this
+ * build. */
 static bool
 is_known(const uint64_t w[DEBUG_WORDS], enum python_version v)
 {
@@ -150,8 +150,7 @@ read_thread(const struct memory *m, const struct interp_list *l, uint64_t at,
 	               : 0;
 }
 
-/* Stops in a list that is a circle: the thread met last at a power of two is
- * remembered, and is then met again. */
+/* Detects cycles as Brent does: keeps the thread seen at each power of two. */
 static int
 list_threads(const struct memory *m, const struct interp_list *l, uint64_t at,
              struct interp_threads *t)

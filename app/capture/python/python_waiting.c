@@ -71,8 +71,8 @@ list_set(struct tasks *t, uint64_t set, uint64_t class)
 	return rc;
 }
 
-/* Lists the tasks of a thread, in 3.14. Stops in a list that is a circle: the
- * task met last at a power of two is remembered. */
+/* Lists the tasks of a thread, in 3.14. Detects cycles as Brent does: keeps
+ * the task seen at each power of two. */
 static void
 list_thread(struct tasks *t, uint64_t thread)
 {

@@ -36,8 +36,8 @@ enum {
 	CV_IS_NAMED = 0x8000
 };
 
-/* A hash's body and what has a package's name: an address of it, or of a list
- * of them if there are several. */
+/* A hash's body, and a structure with a package's name: the name's address, or
+ * that of a list if there are several names. */
 enum { HASH_MAX = 24, NAMES = 40, NAMES_COUNT = 28 };
 
 /* A name begins with its hash and length. */
@@ -61,7 +61,7 @@ _Static_assert(sizeof(struct head) <= INTERP_CODE_HEAD, "a head");
 
 enum { NAME, FILE_NAME, PACKAGE, PIECES };
 
-/* The last word on the way to a package's name. */
+/* What was read last on the way to a package's name. */
 enum { AT_VALUE, AT_SIZE, AT_NAMES, AT_LIST, AT_TEXT };
 
 struct reader {
@@ -377,7 +377,7 @@ put_file(const struct reader *r, const struct memory_piece *p, struct buf *out)
 		interp_put_text(p->p + head, n, out);
 }
 
-/* All subs without a name share one; their place follows it, as in
+/* All unnamed subs share one name; their place follows it, as in
  * Devel::NYTProf. */
 static void
 put_place(const struct reader *r, const struct reading *row,

@@ -14,8 +14,8 @@
 /*
  * The layout of a slot is the offset in an interpreter of its statement,
  * PL_curcop. Without threads there is no interpreter but variables: the
- * statement is the head, and the layout has this bit and how many words
- * PL_curstackinfo is after it, less than 0 if it is before it.
+ * statement is the head, and the layout has this bit and the distance in words
+ * from the statement to PL_curstackinfo, which may be negative.
  */
 #define PERL_VARIABLES  0x8000
 #define PERL_MOST_WORDS 0x4000
@@ -50,7 +50,7 @@ enum {
 	PERL_CX_AGAIN = 0x80    /* of the sub around it */
 };
 
-/* Words of a statement that are read, from the one on whose upper half is its
+/* Words of a statement that are read; the upper half of the first is its
  * line. */
 #define PERL_COP 32
 enum { PERL_COP_LINE, PERL_COP_FILE = 2, PERL_COP_WORDS };
@@ -112,7 +112,8 @@ perl_find(const struct memory *m, const struct interp_list *list,
 	               : WALK_FAULT;
 }
 
-/* Goes on with the contexts of a stack; next is the innermost, end the last. */
+/* Goes on with the contexts of a stack; next is the innermost, end the
+ * outermost. */
 WALK enum walk_step
 perl_enter(const struct memory *m, struct walk_at *w)
 {

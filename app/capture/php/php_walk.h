@@ -10,7 +10,7 @@
 
 /* Indexes of the words of a frame that are read. */
 enum {
-	PHP_FRAME_AT, /* address of the instruction, kept now and then */
+	PHP_FRAME_AT, /* address of the instruction, stored at times */
 	PHP_FRAME_FUNCTION = 3,
 	PHP_FRAME_INFO = 5, /* in its lower half */
 	PHP_FRAME_PREVIOUS,
@@ -18,7 +18,7 @@ enum {
 };
 
 #define PHP_CALL_TOP (UINT64_C(1) << 17) /* C called the interpreter */
-#define PHP_LINE     24                  /* in an instruction: its line */
+#define PHP_LINE     24                  /* offset in an instruction */
 
 /* Words of a function that are read: its first byte, and addresses. */
 enum { PHP_TYPE, PHP_NAME, PHP_SCOPE, PHP_FUNCTION_WORDS };
@@ -27,8 +27,8 @@ enum { PHP_INTERNAL = 1, PHP_USER = 2, PHP_EVAL = 4 };
 /*
  * Identifies a function in place of its address: closures are copies of a
  * function that are gone when they have been called, and a request's functions
- * are gone when it ends. The arguments are addresses of strings and of a class,
- * which stay longer.
+ * are gone when it ends. The arguments are addresses of strings and of a
+ * class, which live longer.
  */
 WALK uint64_t
 php_identity(uint64_t name, uint64_t scope, uint64_t file, uint32_t first_line)

@@ -41,7 +41,7 @@ version_at(const struct elf_image *elf, uint64_t vaddr)
 /* --- what a stripped library does not name -------------------------------- */
 
 /*
- * From 3.3 on the library does not export its virtual machine and the function
+ * From 3.3 on the library exports neither its virtual machine nor the function
  * that interprets. One function that it exports begins by loading the former,
  * and another one ends by jumping to the latter.
  *
@@ -150,8 +150,8 @@ recognise(const struct elf_image *elf, struct interp_image *out)
 
 /* --- threads -------------------------------------------------------------- */
 
-/* The list is a circle through its head. A list that circles back to another
- * thread is left: the thread met last at a power of two is remembered. */
+/* The list is a circle through its head. Detects other cycles as Brent does:
+ * keeps the thread seen at each power of two. */
 static int
 list_threads(const struct memory *m, const struct interp_list *l, uint64_t head,
              struct interp_threads *t)

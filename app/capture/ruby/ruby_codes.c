@@ -40,7 +40,7 @@ enum {
 	BODY_FIRST_LINE = 11, /* a Fixnum up to 3.1, then in its lower half */
 	BODY_WORDS = 19
 };
-/* Words after that with the table of lines. */
+/* Words counted from the one with the table of lines. */
 enum { NENTRIES = 2 /* in its lower half */, INDEX_TABLE = 3 };
 
 const struct ruby_version_row ruby_versions[RUBY_VERSIONS] = {
@@ -148,8 +148,8 @@ read_bodies(struct reader *r)
 	return rc;
 }
 
-/* Returns the bytes of a succ_index_table: 9 positions a word up to 54, then
- * 512 a block. */
+/* Returns the bytes of a succ_index_table: 9 positions per word up to 54, then
+ * 512 per block. */
 static uint32_t
 index_bytes(uint64_t size)
 {

@@ -334,7 +334,7 @@ add_task(void *arg)
 	return rc;
 }
 
-/* Without the list of tasks the profile has the threads. */
+/* Without the list of tasks, the profile still holds the threads. */
 static int
 add_tasks(struct snapshot *s, struct process *proc)
 {
@@ -405,8 +405,8 @@ add_program(struct snapshot *s, const struct process *proc)
 	return finish_mapping(s->modules, s->profile, at, &mapping);
 }
 
-/* Reads goroutines of all processes. Programs other than Go, such as a shell,
- * are ignored when another process has goroutines. */
+/* Adds the stacks of all processes. A process that can't be read, such as a
+ * shell where goroutines are wanted, is ignored if another one has stacks. */
 static int
 add_all(struct snapshot *s)
 {

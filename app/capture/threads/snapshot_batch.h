@@ -23,7 +23,7 @@ struct snapshot_batch {
  * that can't be examined stay unknown.
  *
  *   Shape    tids[n], n up to HOST_MAX_LIST, n * room up to THREADS_MAX_BYTES
- *   Owns     snapshot_batch_done() it, also on failure
+ *   Owns     snapshot_batch_done() it, even on failure
  *   Errors   -ESRCH, -EBADMSG, -ENOMEM, -errno
  */
 MUST_CHECK int

@@ -39,7 +39,7 @@ enum v8_spot {
 	V8_UNKNOWN, /* the code could not be read */
 	V8_IN_FRAME,
 	V8_AT_START,  /* the return address is at sp, the function in rdi, */
-	V8_PUSHED_FP, /* or the saved frame pointer is at sp, it is above */
+	V8_PUSHED_FP, /* or above the saved frame pointer at sp */
 	V8_AT_END     /* at a return: the function is no longer known */
 };
 
@@ -64,7 +64,7 @@ struct v8 {
 	struct pairs keys; /* (0, address) of rows */
 	struct v8_shared *rows;
 	uint32_t cap;
-	uint64_t shared_map; /* the map of such objects; 0: not seen yet */
+	uint64_t shared_map; /* map of shared functions; 0: not seen yet */
 	uint32_t fixed[3];   /* functions of code without a function object */
 	bool has_fixed[3];
 	struct v8_leaf {
@@ -80,8 +80,8 @@ struct v8 {
 
 /*
  * The detail of a frame: the address of its function object with some bits of
- * its context, which tell it from a function that the collector puts there
- * later. For a frame without a function it is the frame's type, an even
+ * its context, which distinguish it from a function that the collector puts
+ * there later. For a frame without a function it is the frame's type, an even
  * number.
  */
 #define V8_ADDRESS_BITS 48
@@ -143,7 +143,7 @@ MUST_CHECK int v8_text(const struct v8 *v, const struct jit_space *space,
                        uint64_t string, uint32_t most, struct buf *out);
 /*
  * Counts the ends of lines among the first n characters of a string.
- *   Errors   also -E2BIG more characters than are looked through
+ *   Errors   as v8_text(); -E2BIG n is too large
  */
 MUST_CHECK int v8_lines(const struct v8 *v, const struct jit_space *space,
                         uint64_t string, uint64_t n, uint32_t *out);

@@ -249,7 +249,7 @@ read_calls(const struct v8 *v, const struct jit_space *space, uint64_t of,
 			              &out->shared[out->n], 1);
 		if (!rc)
 			out->shared[out->n++] &=
-				~UINT64_C(2); /* of weak ones */
+				~UINT64_C(2); /* bit of weak references */
 		position = call[0];
 	}
 	return rc;

@@ -258,7 +258,7 @@ v8_line(const uint8_t *table, size_t n, uint32_t first_line, uint32_t at)
 	return first_line;
 }
 
-/* Facts that a scope has about its function. */
+/* What a scope says about its function. */
 struct scope {
 	uint64_t names[2]; /* its own name, and the inferred one; 0: none */
 	uint64_t start;    /* position in the source */

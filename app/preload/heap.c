@@ -13,8 +13,9 @@
  * copy.
  *
  * Other profilers see the samples at its static probes (USDT), which keep to
- * the contract of OpenTelemetry: otel_memory:alloc has the address, the bytes
- * and the bytes that the sample stands for, otel_memory:free the address.
+ * the contract of OpenTelemetry: otel_memory:alloc passes the address, the
+ * bytes and the bytes that the sample stands for, otel_memory:free the
+ * address.
  *   Source   OpenTelemetry eBPF profiler, design-docs/00003-memory-profiling
  */
 #include "preload/heap_layout.h"
@@ -85,8 +86,8 @@ static void *find_aligned_alloc(size_t align, size_t n);
 static int find_posix_memalign(void **out, size_t align, size_t n);
 
 /*
- * The operators of C++, by their mangled names. An allocator may bring
- * operators that do not call its malloc(3); those of the C++ library do.
+ * The C++ operators, by their mangled names. An allocator may define operators
+ * that do not call its malloc(3); those of the C++ library do.
  * Source: Itanium C++ ABI, 5.1.5
  */
 /* clang-format off */
@@ -189,8 +190,8 @@ find_realloc(void *p, size_t n)
 	return find_all() ? next.realloc(p, n) : early_alloc(n);
 }
 
-/* Moves an early allocation. Its size is not recorded, so as much is copied as
- * it can have. */
+/* Moves an early allocation. Its size is not recorded, so as many bytes are
+ * copied as it can have. */
 static void *
 leave_early(const char *p, size_t n)
 {
@@ -225,7 +226,7 @@ find_posix_memalign(void **out, size_t align, size_t n)
 	return find_all() ? next.posix_memalign(out, align, n) : ENOMEM;
 }
 
-/* --- operators of C++ ----------------------------------------------------- */
+/* --- C++ operators -------------------------------------------------------- */
 
 static void
 find_operators(void)
@@ -373,7 +374,7 @@ tag_of(uint64_t hash)
 	return (hash >> 40 & 255) | 1; /* 0 marks an unused way */
 }
 
-/* True if one of the set's tags equals tag; rarely also if none does. */
+/* True if one of the set's tags equals tag and, rarely, if none does. */
 static bool
 has_tag(uint64_t of_set, uint64_t tag)
 {
@@ -552,8 +553,8 @@ count(void *p, size_t n)
 	keep(&is);
 }
 
-/* Takes a sample, since left has run out. On the first call of a thread left
- * was never drawn: it is drawn now, and there may be no sample. */
+/* Takes a sample, since left has run out. On a thread's first call, left has
+ * never been drawn: it is drawn now, and there may be no sample. */
 static NOINLINE void
 sample(void *p, size_t n)
 {

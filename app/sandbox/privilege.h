@@ -26,7 +26,7 @@ void privilege_raise_limits(void);
  *            Returns 1 if user does not exist, so "nobody" is used
  */
 MUST_CHECK int privilege_identity(const char *user, struct identity *out);
-/* Drops all capabilities but those of the list, also for programs that the
+/* Drops all capabilities but those of the list, even for programs that the
  * opener starts. */
 MUST_CHECK int privilege_keep(void);
 /*
@@ -35,8 +35,8 @@ MUST_CHECK int privilege_keep(void);
  */
 MUST_CHECK int privilege_drop(const struct identity *who, pid_t parent);
 /*
- * Drops the capabilities of an importer, if it has any, and all that a program
- * could give it. The kernel kills it when its parent dies.
+ * Drops the capabilities of an importer, if it has any, and keeps programs
+ * that it starts from gaining some. The kernel kills it when its parent dies.
  *   Errors   -errno; -ESRCH the parent is dead already
  */
 MUST_CHECK int privilege_shed(pid_t parent);

@@ -89,7 +89,7 @@ static const int allowed[] = {
 	SCMP_SYS(lseek),
 	SCMP_SYS(close),
 	SCMP_SYS(fstat),
-	SCMP_SYS(newfstatat), /* glibc's name of fstat */
+	SCMP_SYS(newfstatat), /* glibc's fstat */
 	SCMP_SYS(ftruncate),
 	SCMP_SYS(sync_file_range),
 	SCMP_SYS(fcntl),
@@ -270,7 +270,7 @@ static const int opening[] = {
 	SCMP_SYS(landlock_restrict_self),
 };
 
-/* All calls of an importer, besides those that get memory. */
+/* All calls of an importer, besides those that map memory. */
 static const int importing[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(write),
@@ -312,7 +312,7 @@ add_values(scmp_filter_ctx ctx, int call, unsigned argument,
 	return rc;
 }
 
-/* Allows new sockets of the Internet only: no netlink, no local services. */
+/* Allows creating Internet sockets only: no netlink, no local services. */
 static int
 add_sockets(scmp_filter_ctx ctx)
 {
@@ -436,7 +436,7 @@ sandbox_enter(int64_t memory_bytes)
 	return rc;
 }
 
-/* Allows memory without code in it. */
+/* Allows memory that is not executable. */
 static int
 add_data(scmp_filter_ctx ctx)
 {
@@ -486,7 +486,8 @@ int
 sandbox_make_importer(struct sock_fprog *out)
 {
 	scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
-	/* It asks the kernel for the action, which a filter may refuse. */
+	/* seccomp_init() asks the kernel for the action, which a filter may
+	 * refuse. */
 	int rc = ctx ? add_importer(ctx) : -EOPNOTSUPP;
 
 	if (!rc)

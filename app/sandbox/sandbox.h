@@ -1,7 +1,7 @@
 /*
  * Filters of system calls, one for each kind of process of the worker, and one
- * for importers of the API. The strictest are for processes that parse what
- * strangers wrote: they have memory, clocks and the descriptors that they were
+ * for importers of the API. The strictest are for processes that parse
+ * untrusted input: they have memory, clocks and the descriptors that they were
  * given, open no path and start no program.
  */
 #pragma once
@@ -27,9 +27,9 @@ MUST_CHECK int sandbox_enter(int64_t memory_bytes);
 MUST_CHECK int sandbox_enter_network(int64_t memory_bytes);
 /*
  * Restricts the scheduler to files, memory, clocks and the sockets that it was
- * given: it starts no process or program, opens no socket, and sends no signal.
- * A call that is not listed fails with EPERM and is logged, once for each call.
- * Call it after privileges were dropped.
+ * given: it starts no process or program, opens no socket, and sends no signal
+ * to another process. A call that is not listed fails with EPERM and is
+ * logged, once for each call. Call it after privileges were dropped.
  *   Errors   -errno
  */
 MUST_CHECK int sandbox_enter_scheduler(void);

@@ -16,7 +16,7 @@
 #define TURN_NS  NS_PER_S
 #define SUMS_NS  (5 * NS_PER_S)
 #define SWEEP_NS (3600 * NS_PER_S)
-/* Most time of an object store for a part of its list. */
+/* Most time that an object store gets for a part of its list. */
 #define PART_NS (10 * NS_PER_S)
 
 enum state { NEW, LEADS, STANDS_BY };
@@ -39,7 +39,8 @@ struct keeper {
 	int failed;       /* the first failure */
 };
 
-/* -ECANCELED, another keeper having taken the lease, is not a failure. */
+/* -ECANCELED is no failure: another keeper took the lease, or this one
+ * ends. */
 static void
 report(struct keeper *k, const char *what, int rc)
 {

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* By now most hosts have sent their last full hour. */
+/* After this time most hosts have sent their last full hour. */
 #define HOSTS_LAG_MS (BLOCK_SPREAD_MS + 5 * 60 * MS_PER_S)
 #define HOURS        64 /* in one batch */
 

@@ -123,7 +123,7 @@ fill(struct store *s, struct batch *b, enum window_level level,
 	return rc;
 }
 
-/* Chooses an hour that was made before. */
+/* Chooses an hour that was made before its minutes became counts. */
 static int
 fill_again(struct store *s, struct batch *b)
 {

@@ -20,7 +20,7 @@ struct batch_group {
 	struct window_ask sum;
 	bool has_parts; /* windows are then kept as counts of the sum's stacks */
 	struct window_ask *counted; /* by window; NULL: they stay as they are */
-	struct window made; /* the window that the sum takes the place of */
+	struct window made; /* the window that the sum replaces */
 };
 
 struct batch {

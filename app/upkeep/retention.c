@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define REAP_BATCHES 20
-/* Most time of an object store in one step. */
+/* Most time that an object store gets in one step. */
 #define REAP_NS (10 * NS_PER_S)
 
 static void

@@ -74,7 +74,7 @@ struct unwind_mapping {
 	 * generated code through which the interpreter calls itself, with a
 	 * frame of two words; else 0. */
 	uint64_t caller_start, caller_end;
-	/* Addresses in the mapping at which unwind_step is asked first. */
+	/* Addresses in the mapping at which unwind_step is called first. */
 	uint64_t step_start, step_end;
 };
 
@@ -130,15 +130,15 @@ unwind_word(const struct unwind_stack *s, uint64_t addr, uint64_t *out)
 	return false;
 }
 
-/* A frame of code that is compiled at run time. */
+/* A frame of JIT-compiled code. */
 struct unwind_frame {
 	/* the next instruction: a return address, or the interrupted one */
 	uint64_t pc;
 	uint64_t sp, fp;
 	bool fp_known;
 	bool interrupted;
-	bool moves;   /* set it if the caller's frame is on another stack, which
-	                 is known beyond the thread's own */
+	bool moves;   /* set it if the caller's frame is on another stack whose
+	                 memory is known, too */
 	size_t index; /* of pc in pcs[]; SIZE_MAX: this is a trial */
 	/* As in unwind(); NULL for all but the first frame. */
 	const uint64_t *regs;

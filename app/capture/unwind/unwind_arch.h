@@ -29,7 +29,7 @@ struct unwind_arch {
 	uint8_t pc_index;     /* index of the pc in a sample */
 	const uint8_t *index; /* sample index of each column */
 	const uint8_t *args;  /* columns of the six arguments of system calls */
-	const uint8_t *regs;  /* columns of registers, as code.h numbers them */
+	const uint8_t *regs;  /* columns by register number of code.h */
 	uint64_t code_bits;   /* address bits in a pointer to code */
 	/* Instructions that end a signal handler: two, the second a system
 	 * call. size is 0: end of the list. */

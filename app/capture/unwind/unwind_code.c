@@ -2,7 +2,7 @@
 
 #include "code.h"
 
-#define MAX_STEPS   16384 /* instructions looked at: transforms are long */
+#define MAX_STEPS   16384 /* instructions; some functions are long */
 #define MAX_BRANCH  16    /* branches to follow later */
 #define MAX_TARGETS 64    /* visited, not to be followed again */
 #define WINDOW      4096  /* bytes of code read at once */

@@ -1,7 +1,7 @@
 /*
- * Recovers the frame pointer of a function that uses one, when it is not known:
- * for a blocked thread, the kernel shows only pc and sp. Mostly the code of the
- * function shows how much it has pushed, and so where its frame is.
+ * Recovers the frame pointer of a function that uses one, when it is not
+ * known: for a blocked thread, the kernel shows only pc and sp. Usually the
+ * function's code shows how much it has pushed, and so where its frame is.
  *
  * The frames of other functions, such as those that call alloca(), are
  * searched for: the frame pointer points to a saved frame pointer, above which

@@ -22,7 +22,7 @@ enum rule_cfa {
 	CFA_CONTEXT, /* a root frame that was entered by a return to its first
 	                instruction (makecontext) */
 	CFA_CODE,    /* derived from the code: step_by_code in unwind_step.c */
-	CFA_STEP,    /* unwind_step knows it */
+	CFA_STEP,    /* ask unwind_step */
 	CFA_FULL,    /* interpret the row */
 };
 

@@ -13,7 +13,7 @@
 #define MAX_TRIAL   512       /* frames of one trial walk */
 #define HIGHEST     (UINT64_C(1) << 63) /* user code is below */
 
-/* Finds the rule of a table in the mapping that was entered. */
+/* Finds the rule in the table of the mapping that was entered last. */
 static struct unwind_rule
 table_rule(const struct unwinder *u, uint64_t addr, bool returns)
 {
@@ -61,8 +61,8 @@ rule_at(struct unwinder *u, uint64_t pc, bool returns, struct unwind_rule *out)
 
 /*
  * Finds the caller by frame pointer: code without tables (JIT, Go assembly)
- * mostly keeps one. The frame pointer is believed if it points up the stack,
- * not far, and the return address there is in executable memory.
+ * mostly keeps one. The frame pointer is believed if it points a short way up
+ * the stack, to a return address in executable memory.
  *   Source   x86-64 psABI 3.4.1: the deepest frame's frame pointer is zero;
  *            AAPCS64 6.4.6: the same, and the same record of two words
  */
@@ -202,9 +202,9 @@ find_cfa(const struct walk *w, const struct frame *f, struct unwind_rule rule,
 }
 
 /*
- * Sets the caller's frame pointer. If its slot is below the stack pointer, it
- * has been popped, since epilogues are seldom described: the value is back in
- * the register.
+ * Sets the caller's frame pointer. If its slot is below the stack pointer, the
+ * slot has been popped by an epilogue, which tables seldom describe: the value
+ * is back in the register.
  */
 static inline void
 restore_pointer(const struct walk *w, const struct frame *f,
@@ -322,7 +322,7 @@ step_by_saved(struct walk *w, struct frame *f, struct unwind_rule rule)
 	return UNWIND_BAD;
 }
 
-/* Reads the register that has the return address. */
+/* Reads the register that holds the return address. */
 static int
 kept_address(const struct walk *w, const struct frame *f,
              struct unwind_rule rule, uint64_t *out)
@@ -388,7 +388,8 @@ is_begin(struct walk *w, uint64_t pc)
 	       unwind_table_begins(m.table, pc - m.bias);
 }
 
-/* True for the first instructions of a thread, after the system call. */
+/* True for a thread's first instructions, after the system call that made
+ * it. */
 static bool
 is_new(struct walk *w, uint64_t pc)
 {
@@ -522,7 +523,7 @@ walk_step(struct walk *w, struct frame *f)
 
 	if (!rule_at(w->u, f->pc, !f->interrupted, &rule)) {
 		if (!f->interrupted)
-			return UNWIND_BAD; /* rules that do not fit led here */
+			return UNWIND_BAD; /* wrong rules led here */
 		rule = (struct unwind_rule){.cfa = CFA_NONE};
 	}
 	if (rule.cfa == CFA_STEP) {

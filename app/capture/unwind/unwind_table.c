@@ -171,7 +171,7 @@ add_row(void *arg, uint64_t pc, const struct cfi_row *row)
 	return !c->error;
 }
 
-/* A function whose rows can't be read gets no length. */
+/* A function whose rows can't be read gets length 0. */
 static int
 compile(struct unwind_table *t, struct unwind_part *p, uint32_t row)
 {

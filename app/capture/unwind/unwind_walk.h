@@ -105,10 +105,10 @@ bool walk_follows_call(struct walk *w, uint64_t pc, uint64_t *target);
 int walk_step(struct walk *w, struct frame *f);
 
 /*
- * Steps by a whole row of a function's frame information, with the registers in
- * w->whole. libunwind evaluates the row; all memory it sees is the stack and
- * the row.
- *   Errors   UNWIND_NO_INFO also on stacks of another machine
+ * Steps by a whole row of a function's frame information, with the registers
+ * in w->whole. libunwind evaluates the row; the only memory it sees is the
+ * stack and the row.
+ *   Errors   UNWIND_NO_INFO on stacks of another machine, too
  */
 int walk_whole(struct walk *w, struct frame *f);
 void walk_whole_done(struct unwinder *u);
@@ -123,7 +123,7 @@ int walk_recover(struct walk *w, struct frame *f);
 bool walk_reaches_root(const struct walk *w, struct frame f);
 /*
  * True if interrupted code was called within its function, with nothing pushed
- * since; then *f is the caller. Functions written in assembly do so, and their
- * frame information ignores it.
+ * since; then *f is the caller. Some assembly does so, and does not describe
+ * it in its frame information.
  */
 bool walk_called_within(struct walk *w, struct frame *f);

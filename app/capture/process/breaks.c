@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define FIRST_ROOM 64u
-/* Modules with less than one stack in this many are left out. */
+/* Modules with less than 1/N of the stacks are left out. */
 #define LEAST_SHARE 200
 
 void
@@ -88,7 +88,7 @@ why(const struct break_count *c, uint32_t module, const struct module *m)
 	return c->wrong > c->bare ? QUALITY_BREAK_WRONG : QUALITY_BREAK_PARTLY;
 }
 
-/* Finds the module with most stacks that is not reported yet, or b->n. */
+/* Finds the unreported module with the most stacks; b->n: none. */
 static uint32_t
 next(const struct breaks *b, const bool reported[static MODULES_MAX])
 {
@@ -101,8 +101,8 @@ next(const struct breaks *b, const bool reported[static MODULES_MAX])
 	return most;
 }
 
-/* Adds stacks to the report. A file that was replaced, and the new one, are two
- * modules of one name. */
+/* Adds stacks to the report. A file that was replaced, and the new one, are
+ * two modules with the same name. */
 static void
 add_break(struct quality *q, const struct quality_break *one)
 {

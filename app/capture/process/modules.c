@@ -82,7 +82,7 @@ is_file(const struct map_seen *seen)
 	return seen->path[0] == '/' && !is_path_of_memory(seen->path);
 }
 
-/* True for a jitdump, whose path has the target's own pid. */
+/* True for a jitdump, whose path contains the target's pid. */
 static bool
 is_jitdump(const struct map_seen *seen)
 {
@@ -465,8 +465,8 @@ is_replaced(const struct host *host, int32_t pid, const struct map_seen *seen)
 	return !host_fd(host, &ask, &fd);
 }
 
-/* Returns a copy of what was found; NULL: out of memory, so that it counts as
- * not found. */
+/* Returns a copy of what was found; NULL: out of memory, which counts as not
+ * found. */
 static void *
 kept(const void *found, size_t n)
 {

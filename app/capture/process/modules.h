@@ -27,8 +27,8 @@
 #define MODULES_MAX        4096
 #define MODULES_MAX_TRIES  3 /* to open a file */
 #define MODULES_MAX_ANSWER 4 /* processes through which a file is tried */
-#define MODULES_MAX_CPU    (3 * NS_PER_S) /* to open files of one process, */
-#define MODULES_CPU_SHARE  16 /* and 1/16 of the time from then on */
+#define MODULES_MAX_CPU    (3 * NS_PER_S) /* to open a process's files, */
+#define MODULES_CPU_SHARE  16 /* and this fraction (1/N) after that */
 #define MODULES_MAX_TABLES ((size_t)128 << 20) /* of unwind tables */
 #define MODULES_SPENDERS   256
 
@@ -90,7 +90,7 @@ struct module {
 	bool allocator_looked; /* the next two were looked for; NULL: not
 	                          found */
 	struct allocator *allocator;    /* its allocation functions */
-	struct memory_sampler *sampler; /* its static probes at samples */
+	struct memory_sampler *sampler; /* its static probes for samples */
 };
 
 /* True for libstoker-heap.so. */

@@ -286,7 +286,8 @@ note_futile(struct process *proc, const struct record *r)
 /*
  * Reads stacks that a thread left for another one. C code and Go's runtime do
  * not run on the stack of the goroutine that called them, and signal handlers
- * may have a separate stack; the stack that was left is unchanged meanwhile.
+ * may have a separate stack; the stack that was left does not change
+ * meanwhile.
  */
 
 static const struct memory_piece *
@@ -572,7 +573,7 @@ walk_thread(struct process *proc, const struct proc_thread *t, uint64_t *pcs,
 	                                t->stack, t->len, pcs, max, n);
 }
 
-/* Walks the stack of a thread, also beyond large frames and on the stack that
+/* Walks the stack of a thread, even beyond large frames and on the stack that
  * it left for another one. */
 static void
 walk_all_of_thread(struct process *proc, const struct proc_thread *t,

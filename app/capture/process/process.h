@@ -65,7 +65,7 @@ struct process {
 	uint32_t gone_tid; /* the thread that ended at gone_ns */
 	bool headless;     /* its first thread ended */
 	bool forked;       /* and has executed no program since */
-	bool forks;        /* it has created a process since it executed one */
+	bool forks;        /* it has created a process since its last execve */
 	bool shares;       /* forked with the memory of its parent */
 	bool compared;     /* whether it shares is known */
 	bool unwatched;    /* PROC_UNWATCHED was reported */

@@ -31,7 +31,7 @@ struct object {
 	uint32_t module; /* 0: the file can't be read, or other code lies at its
 	                    place now */
 	size_t bytes;
-	bool seen; /* the list still has it */
+	bool seen; /* it is still in the list */
 };
 
 struct code_process {
@@ -382,7 +382,7 @@ look(struct process *proc, struct code_process *c)
 	c->looked_ns = c->now_ns;
 	if (!modules_spend(proc->modules, (int32_t)proc->pid, 0))
 		return false;
-	c->due |= search(proc, c); /* counts for itself */
+	c->due |= search(proc, c); /* charges its own time */
 	c->counted_ns = clock_cpu_ns();
 	if (!c->ndescriptors && !c->nobjects)
 		return false;

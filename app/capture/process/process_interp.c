@@ -24,8 +24,8 @@ struct interp_process {
 	struct interp_list list; /* pid 0: not known */
 	struct interp_threads threads;
 	uint64_t listed_ns; /* 0: never */
-	/* The process whose memory has its code: its own or, for a child that
-	 * ended before its code was read, its parent's. */
+	/* The process whose memory holds its code: this one or, for a child
+	 * that ended before its code was read, its parent. */
 	int32_t code_pid;
 	bool forked;
 	bool unknown; /* its layout is not known */

@@ -11,7 +11,7 @@
 
 struct jit_process {
 	void *runtime;     /* NULL: not attached */
-	uint64_t tried_ns; /* to attach; 0: never */
+	uint64_t tried_ns; /* last try to attach; 0: never */
 	bool refused;      /* its layout is not known */
 	struct memory_spare spare;
 	struct jit_looks looks;

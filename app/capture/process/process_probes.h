@@ -36,9 +36,9 @@ bool process_samples_itself(const struct process *proc);
 /* True when an allocator is not watched because it lies in a file that may keep
  * the kernel waiting. */
 bool process_allocs_unseen(const struct process *proc);
-/* True when it is not watched because its file can no longer be opened. */
+/* True when an allocator is not watched because its file can't be opened. */
 bool process_allocs_unopened(const struct process *proc);
-/* True when none can be watched because the first thread has ended. */
+/* True when no allocator is watched because the first thread has ended. */
 bool process_allocs_leaderless(const struct process *proc);
 /* True for a 32-bit program, whose allocators are not watched. */
 bool process_allocs_32(const struct process *proc);

@@ -615,7 +615,7 @@ teach_children(struct procs *p, struct process *proc,
 				process_learn(q, p->modules, seen);
 }
 
-/* True for memory that takes the place of code of a file. */
+/* True for memory that replaces code of a file. */
 static bool
 covers_file(const struct process *proc, const struct map_seen *seen)
 {

@@ -223,8 +223,8 @@ add_peer(const struct emit_event *e, struct buf *out)
 	         (unsigned)ntohs(e->port));
 }
 
-/* Adds the name of a file or thread, which may have any bytes, and may be cut
- * in the middle of a character. */
+/* Adds the name of a file or thread, which may contain any bytes, and may be
+ * cut in the middle of a character. */
 static void
 add_name(const char *text, struct buf *out)
 {

@@ -16,7 +16,7 @@ struct wait_names *wait_names_new(void); /* NULL: out of memory */
 void wait_names_free(struct wait_names *w);
 /*
  * Adds a frame as the innermost of a stack that waited, and one for the thread
- * named holder that held the lock; NULL: not known. The number of texts is
+ * that held the lock, named holder (NULL: not known). The number of texts is
  * bounded: past WAIT_NAMES_MAX, texts name no files and peers, and further
  * holders are left out.
  */

@@ -8,14 +8,14 @@
 
 #include <stdbool.h>
 
-/* Age up to which a map is used again for repeated naming (windows of
- * continuous profiling, and captures that go on) while it has all names. */
+/* Age up to which a map is reused for repeated naming (windows of continuous
+ * profiling, and captures that go on) while it has all names. */
 #define JAVA_MAP_AGE_NS (UINT64_C(60) * 1000000000)
-/* Age up to which such a map is used again when it lacks names. */
+/* Age up to which such a map is reused when it lacks names. */
 #define JAVA_MAP_LACK_NS (UINT64_C(10) * 1000000000)
 
 /*
- * True when a process runs a JVM, by its maps; false also when they can't be
+ * True when a process runs a JVM, by its maps; false, too, when they can't be
  * read.
  */
 bool java_map_is_jvm(const struct host *host, int32_t pid);

@@ -251,7 +251,7 @@ by_start(const void *a, const void *b)
 	return (x->order < y->order) - (x->order > y->order);
 }
 
-/* Resolves overlaps: the later function is right, as in perf maps. */
+/* Resolves overlaps: the later function wins, as in perf maps. */
 static void
 resolve_overlaps(struct jitdump *d)
 {

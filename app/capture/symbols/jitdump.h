@@ -39,7 +39,8 @@ bool jitdump_is_path(const char *path);
  * writing.
  *
  *   Owns     *out is the caller's
- *   Errors   -ENOEXEC no jitdump of this byte order; -ENOMEM; *out untouched
+ *   Errors   -ENOEXEC not a jitdump of this byte order; -ENOMEM; *out
+ *            untouched
  */
 MUST_CHECK int jitdump_new(jitdump_read *read, void *arg, struct jitdump **out);
 void jitdump_free(struct jitdump *d);

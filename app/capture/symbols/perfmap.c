@@ -62,8 +62,8 @@ by_start(const void *a, const void *b)
 	return (x->name < y->name) - (x->name > y->name);
 }
 
-/* Resolves overlaps: the later line is right, and the earlier one is cut where
- * the later starts, or dropped. */
+/* Resolves overlaps: the later line wins, and the earlier one is cut where the
+ * later one starts, or dropped. */
 static void
 resolve_overlaps(struct perfmap *m)
 {

@@ -413,9 +413,8 @@ fill(struct symbolizer *s, const struct dwarf_frame *from,
 }
 
 /*
- * Names by Go's own table, which has all of its functions, stripped or not, at
- * a fraction of DWARF's cost: a Go program's symbols are not even read for
- * them.
+ * Finds names in Go's own table, which lists all functions, stripped or not,
+ * at a fraction of DWARF's cost: a Go program's symbols are not even read.
  */
 static size_t
 frames_by_go(struct module *m, uint64_t vaddr, struct sym_frame *out,

@@ -5,7 +5,7 @@
  * The symbolizer is used once per capture, by a process made for it: its
  * indexes are built when an address first needs them, and are left in the
  * cache. It opens no path. libdw must be expected to fail on hostile DWARF:
- * run this where a crash and unbounded CPU cost one capture only.
+ * run this where a crash or unbounded CPU time costs only one capture.
  *
  *   Threads  one at a time
  */

@@ -13,7 +13,7 @@
  * 3.2. */
 #define SURE 3.2
 
-/* Counts the current part, with the time from the one before it. */
+/* Counts the current part, with the time since the one before it. */
 static void
 end_part(struct parts *p)
 {

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* Zero it. */
+/* Initialize it to zero. */
 struct parts {
 	uint32_t n;             /* parts that ended, without the first one */
 	uint64_t begun_ns;      /* start of the current one; 0: none yet */

@@ -27,7 +27,7 @@ capture_follow(struct capture *c, const int32_t *pids, uint32_t n)
 	struct joining *j = &c->joining;
 	int rc;
 
-	/* What is left of the last list is on this one, too. */
+	/* The rest of the last list is on this one, too. */
 	if (has_begun(c))
 		j->n = j->at = j->opened = 0;
 	if (c->source)

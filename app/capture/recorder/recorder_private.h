@@ -137,9 +137,9 @@ next_slot(uint64_t *watchers)
  * begins to follow them. */
 void capture_began_with(struct capture *c, const struct host *host,
                         const int32_t *pids, size_t n);
-/* Sets in q the CPU time that the capture's living processes have used since,
- * by the kernel's count and without children that ended; and notes if all these
- * processes are stopped now. */
+/* Sets in q the CPU time that the capture's living processes have used since
+ * it began, by the kernel's count and without children that ended; notes it if
+ * all these processes are stopped now. */
 void capture_use(const struct capture *c, const struct host *host,
                  struct quality *q);
 /*

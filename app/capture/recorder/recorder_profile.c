@@ -146,7 +146,7 @@ stack_of(const struct trie *t, uint32_t node, uint32_t out[PROFILE_MAX_FRAMES])
 	uint32_t n = 0;
 
 	for (uint32_t at = node; at != TRIE_ROOT; at = t->nodes.rows[at].a) {
-		n -= n == PROFILE_MAX_FRAMES; /* above it is a title */
+		n -= n == PROFILE_MAX_FRAMES; /* the outermost is a title */
 		out[n++] = (uint32_t)t->nodes.rows[at].b;
 	}
 	return n;
@@ -409,7 +409,7 @@ add_locks(const struct quality *unsure, int64_t locks, struct quality *q)
 		q->runtimes |= unsure->runtimes;
 }
 
-/* Breaks are of all samples, locks or not, so their counts are scaled, too. */
+/* Breaks cover all samples, locks or not, so their counts are scaled, too. */
 static void
 report_breaks(const struct capture *c, struct quality *q)
 {
@@ -619,8 +619,8 @@ is_unknown(const struct capture *c, const struct emit_slot *s)
 	       s->looked_ns + most_ns < c->start_ns + duration_of(c);
 }
 
-/* Returns the most bytes that no sample stands for, since a process was watched
- * only once, or was not looked at for long. */
+/* Returns the most bytes that no sample stands for, since a process was
+ * watched only once, or was not looked at for a long time. */
 static double
 left_of(const struct capture *c)
 {

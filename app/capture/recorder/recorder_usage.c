@@ -160,7 +160,7 @@ capture_hindrance(struct capture *c, const struct buf *all, struct quality *q)
 	now = (struct buf)BUF_INIT(0);
 }
 
-/* Notes why all processes stand still, where no sample was taken. */
+/* Notes why all processes stand still, if no sample was taken. */
 static void
 note_halt(const struct host_usage *rows, size_t n, struct quality *q)
 {

@@ -33,8 +33,9 @@ struct trie {
 };
 
 /*
- * Makes an empty tree; max_nodes, up to TRIE_MAX_NODES, bounds nodes and places
- * alike. With a power of two each takes at most RECORDER_NODE_BYTES.
+ * Makes an empty tree; max_nodes, up to TRIE_MAX_NODES, bounds nodes and
+ * places alike. If it is a power of two, each of them takes at most
+ * RECORDER_NODE_BYTES.
  */
 MUST_CHECK int trie_init(struct trie *t, uint32_t max_nodes);
 void trie_done(struct trie *t);

@@ -33,7 +33,7 @@ void sampler_filter_free(struct sampler_filter *f);
 enum sampler_kind {
 	SAMPLER_CLOCK,  /* CPU time, at a rate */
 	SAMPLER_WAITS,  /* waits of the followed processes: capture/waits.h, */
-	SAMPLER_CALLS,  /* with what system calls transferred */
+	SAMPLER_CALLS,  /* and what system calls transferred */
 	SAMPLER_ALLOCS, /* allocations of processes that are probed:
 	                   capture/allocs.h, */
 	SAMPLER_INUSE,  /* and which of them are in use: capture/inuse.h */
@@ -48,9 +48,9 @@ struct sampler_ask {
 	size_t ring_bytes;   /* upper bound for all CPUs */
 	const int32_t *pids; /* sampled if sampling all processes is refused */
 	uint32_t npids;
-	/* Receives the filter at the end, for the next sampler with rings of
-	 * that size, which saves some 10 ms in the kernel. NULL: the filter is
-	 * closed */
+	/* Receives the filter when the sampler closes, for the next sampler
+	 * with rings of that size, which saves some 10 ms in the kernel. NULL:
+	 * the filter is closed */
 	struct sampler_filter **kept;
 };
 
@@ -129,8 +129,8 @@ void sampler_pass(struct sampler *s, uint32_t pid);
 void sampler_pass_all(struct sampler *s);
 /* True if samples can have frames of an interpreter. */
 bool sampler_follows_interp(const struct sampler *s);
-/* True once an interpreter's thread or process was added. The rings of its
- * frames are small: drain often. */
+/* True once an interpreter's thread or process has been added. The rings of
+ * its frames are small: drain often. */
 bool sampler_has_interp(const struct sampler *s);
 /* Adds a thread of an interpreter. Returns false if it was added before, or
  * can't be followed. */

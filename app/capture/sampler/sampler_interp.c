@@ -1,6 +1,6 @@
 /*
  * Interpreted frames and contexts: which threads have them, and what BPF
- * programs add of them to samples.
+ * programs add to samples about them.
  */
 #include "sampler_private.h"
 

@@ -35,7 +35,7 @@ struct sampler_filter {
 	int prog_fd;
 	struct sampler_interp interp;
 	uint8_t *rings; /* one per CPU (capture/host/filter_layout.h), or NULL:
-	                   all samples are left to perf */
+	                   perf writes all samples */
 	size_t each;    /* bytes of a ring with all that belongs to it */
 	/* Becomes readable when a ring is half full, until as much is read as
 	 * was written. */
@@ -60,7 +60,7 @@ struct sampler_emitter {
 	const struct inuse_set *sets;
 	struct sampler_interp interp;
 	uint64_t since_ns;              /* when counting began, */
-	uint32_t samples[EMIT_CLASSES]; /* and how many came since */
+	uint32_t samples[EMIT_CLASSES]; /* and samples since then */
 };
 
 /*
@@ -88,7 +88,7 @@ struct sampler {
 
 /*
  * Opens rings and events, disabled; s->ask and the filter must be set.
- *   Errors   as sampler_open; sampler_close it also on failure
+ *   Errors   as sampler_open; sampler_close it even on failure
  */
 MUST_CHECK int sampler_open_all(struct sampler *s, const struct host *host);
 /* Opens and appends one event per CPU, disabled.

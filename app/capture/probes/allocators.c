@@ -110,7 +110,8 @@ note(void *arg, const Elf64_Sym *sym, const char *name)
 	}
 }
 
-/* A table past its limit is as good as none: the other one may be smaller. */
+/* A table past its limit is treated as missing: the other one may be
+ * smaller. */
 static int
 symbols_of(const struct elf_image *e, uint32_t table, struct found *f)
 {
@@ -162,8 +163,8 @@ target_of(const struct found *f, uint64_t vaddr)
 	return vaddr;
 }
 
-/* Returns the row of the function that begins at an address and releases memory
- * or does not; NULL if there is none. */
+/* Returns the row of the function that begins at an address, if it releases
+ * memory or not, as asked; else NULL. */
 static const struct row *
 row_at(const struct found *f, bool releases, uint64_t vaddr)
 {

@@ -138,7 +138,7 @@ split(const char *p, size_t n, const char *strings[static 3])
 	return true;
 }
 
-/* Adds the probe of a note, if it is one of the contract. */
+/* Adds the probe of a note, if the contract defines it. */
 static int
 add(const struct elf_image *e, const uint8_t *p, size_t n,
     struct memory_sampler *to)

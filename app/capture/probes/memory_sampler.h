@@ -25,9 +25,9 @@ struct memory_sampler {
 
 /*
  * Finds the probes by the image's notes.
- *   Errors   -ENOENT it has none at allocations, or one whose arguments this
- *            does not understand; -E2BIG there are too many, -EIO, -ENOMEM;
- *            *out untouched
+ *   Errors   -ENOENT no probe for allocations, or one with arguments that are
+ *            not understood; -E2BIG there are too many, -EIO, -ENOMEM; *out
+ *            untouched
  */
 MUST_CHECK int
 memory_sampler_find(const struct elf_image *e, struct memory_sampler *out);

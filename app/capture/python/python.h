@@ -2,8 +2,8 @@
  * Finds functions written in Python, in processes that run CPython 3.8 to 3.15,
  * as capture/interp/interp.h says.
  *
- * The interpreter's image holds the address of its runtime. A frame refers to a
- * code object; the name of a task of asyncio counts as one (python_tasks.h).
+ * The interpreter's image holds the address of its runtime. A frame refers to
+ * a code object; the name of an asyncio task counts as one (python_tasks.h).
  */
 #pragma once
 

@@ -55,8 +55,8 @@ is_task(uint64_t code)
 	return code > PYTHON_ADDRESS || code <= PYTHON_MORE;
 }
 
-/* Appends the name of a task, if the text that the walk has met is still there.
- * Names that asyncio gives, Task-1, say nothing, and differ for each task. */
+/* Appends the name of a task, if the text that the walk met is still there.
+ * Default names, such as Task-1, say nothing, and differ for each task. */
 static void
 put_name(const struct reader *r, uint64_t code, const struct memory_piece *p,
          struct buf *out)

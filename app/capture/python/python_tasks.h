@@ -1,5 +1,5 @@
 /*
- * Tasks of asyncio: which one a thread runs, and who awaits it.
+ * Tasks of asyncio: which one a thread runs, and which ones await it.
  *
  * The walk along a thread's frames meets the coroutine that a task began with.
  * After the last frame, it goes on with the task's name and then, for each
@@ -21,7 +21,7 @@
 
 #define PYTHON_MAX_LOOPS 16 /* threads that run tasks at one moment */
 #define PYTHON_MAX_TASKS 16 /* of one chain */
-#define PYTHON_CALLBACKS 3  /* of one task that are looked at */
+#define PYTHON_CALLBACKS 3  /* of one task that are examined */
 #define PYTHON_MAX_CELLS 8  /* of a callback's closure */
 #define PYTHON_LAST_TASK 14 /* last minor version whose tasks are known */
 
@@ -38,7 +38,7 @@
  * fingerprint of its text above, or one of these. */
 enum { PYTHON_SEVERAL = 1, PYTHON_MORE };
 
-/* Offsets: in a task, its coroutine, which its name follows, and who awaits it;
+/* Offsets: in a task, its coroutine, which its name follows, and its awaiter;
  * in a callback that wakes a task, the task; in a function, its closure. */
 static const struct python_task_of {
 	uint16_t coro, awaiter, woken, closure;
@@ -198,7 +198,7 @@ python_group(const struct walk_at *w, uint32_t minor, uint64_t group,
 	return python_word(w, task + 8) == type ? task : 0;
 }
 
-/* Returns the task that is behind a callback of another one: a method of the
+/* Returns the task to which a callback of another one leads: a method of the
  * task, or of its TaskGroup; functools.partial() of a future that it awaits; a
  * function with such a future in its closure. */
 WALK_ONCE uint64_t

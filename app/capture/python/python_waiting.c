@@ -1,5 +1,5 @@
 /*
- * Lists all tasks of asyncio: up to 3.13 the module _asyncio has a set of weak
+ * Lists all asyncio tasks: up to 3.13 the module _asyncio has a set of weak
  * references to them; in 3.14 each thread has a list.
  *
  *   Source   CPython 3.8 to 3.13: Modules/_asynciomodule.c, Lib/_weakrefset.py,
@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { TASKS_IN_314 = 880 }; /* from a thread's state: the list, */
-enum { NODE_IN_314 = 152 };  /* and a task's place in it */
+enum { TASKS_IN_314 = 880 }; /* offsets of the list in a thread's state, */
+enum { NODE_IN_314 = 152 };  /* and of its node in a task */
 enum { DICT_VALUES = 40 };
 
 #define MAX_TASKS   16384 /* of a process */
@@ -44,7 +44,7 @@ set_in(const struct tasks *t, uint64_t weak_set)
 	return python_word(w, values);
 }
 
-/* Lists the tasks to which a set has weak references. Tasks of other classes
+/* Lists the tasks to which a set has weak references. Tasks of classes other
  * than asyncio's own are left out. */
 static int
 list_set(struct tasks *t, uint64_t set, uint64_t class)

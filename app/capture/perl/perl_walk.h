@@ -1,8 +1,8 @@
 /*
  * The frames of Perl: contexts. Each sub has one, and so do blocks, loops and
  * evals. They are in arrays, one for each call from C that has a separate
- * stack; the last context of an array is the innermost. A context holds where
- * the code around it was.
+ * stack; the last context of an array is the innermost. A context records
+ * where the code around it was.
  *
  *   Source   Perl 5.32 to 5.42, cop.h: struct stackinfo, struct block, struct
  *            cop; cv.h: struct xpvcv; intrpvar.h
@@ -19,7 +19,7 @@
  */
 #define PERL_VARIABLES  0x8000
 #define PERL_MOST_WORDS 0x4000
-#define PERL_STACK      16 /* offset from PL_curcop of PL_curstackinfo */
+#define PERL_STACK      16 /* offset of PL_curstackinfo from PL_curcop */
 
 /* Words of struct stackinfo that are read, from si_cxstack on. */
 enum { PERL_CONTEXTS, PERL_PREVIOUS, PERL_INNERMOST = 3, PERL_STACK_WORDS };

@@ -16,7 +16,7 @@
 #define MAX_SIZE    65536 /* words of a sequence */
 #define MAX_ENTRIES 4096  /* of its table of lines */
 #define OBJECT      40    /* bytes of an object that are read */
-#define EMBEDDED    16    /* offset of an embedded text that is in them */
+#define EMBEDDED    16    /* offset of a text that is embedded in them */
 
 /* Bits of an object's first word. */
 enum {

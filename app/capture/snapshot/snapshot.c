@@ -245,7 +245,7 @@ read_batch(struct snapshot *s, struct process *proc, const int32_t *tids,
 	return add_batch(s, proc, &b, again);
 }
 
-/* Threads to ask for at once. If they run, and the CPUs are busy, each may take
+/* Threads to read at once. If they run, and the CPUs are busy, each may take
  * some milliseconds to stop; all must be read before the opener gives up. */
 #define BATCH 200
 

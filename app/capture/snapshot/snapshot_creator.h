@@ -11,8 +11,8 @@
 /*
  *   Shape    stack[n]: locations in p, leaf first, whole. In a program without
  *            names and libraries, which is linked statically and stripped, the
- *            two outermost are skipped: right for threads of glibc, but its
- *            main thread has a third
+ *            two outermost are skipped: this is right for glibc's threads, but
+ *            its main thread has a third
  *   Returns  a text of p; "" when there is no such function
  */
 const char *

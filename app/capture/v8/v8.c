@@ -37,7 +37,7 @@ is_name(const char *field, const char *name)
 	return !strncmp(name, field, n) && (!name[n] || field[n - 1] == '_');
 }
 
-/* Reads a variable of the file; what the file does not have is zero. */
+/* Reads a variable of the file; zero if its value is not in the file. */
 static int32_t
 value_of(const struct elf_image *elf, const Elf64_Sym *sym)
 {

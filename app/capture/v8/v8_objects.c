@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAX_DEPTH     8                   /* strings made of others */
-#define MAX_SOURCE    ((uint64_t)1 << 20) /* characters looked through */
+#define MAX_SOURCE    ((uint64_t)1 << 20) /* characters searched */
 #define CHUNK         4096                /* bytes read at once */
 #define MAX_LOCALS    4096                /* of a function */
 #define INLINE_LOCALS 75 /* more names are in a separate table */

@@ -143,8 +143,8 @@ static const int children[] = {
 	SCMP_SYS(timer_settime),
 };
 
-/* Calls that fail with EACCES and do not kill, since libraries look for files
- * on their own. */
+/* Calls that fail with EACCES instead of killing, since libraries look for
+ * files on their own. */
 static const int refused[] = {
 	SCMP_SYS(open),       SCMP_SYS(openat), SCMP_SYS(openat2),
 	SCMP_SYS(readlink),   SCMP_SYS(access), SCMP_SYS(faccessat2),
@@ -331,7 +331,7 @@ add_opening_to_read(scmp_filter_ctx ctx)
 	                                O_RDONLY));
 }
 
-/* Allows opening for reading what Landlock permits, or nothing. */
+/* Allows opening files for reading, within what Landlock permits, or none. */
 static int
 add_files(scmp_filter_ctx ctx, bool readable)
 {
@@ -340,7 +340,7 @@ add_files(scmp_filter_ctx ctx, bool readable)
 	                          ARRAY_LEN(refused));
 }
 
-/* Makes clone3(), whose flags no filter can see, fail as unknown; glibc then
+/* Makes clone3(), whose flags no filter can see, fail with ENOSYS; glibc then
  * uses clone(). */
 static int
 add_no_clone3(scmp_filter_ctx ctx)

@@ -90,8 +90,8 @@ leads(struct keeper *k)
 
 /* --- the work ------------------------------------------------------------- */
 
-/* Deletes bytes that no row refers to, left by writers that died: those of a
- * part of the list, whose rest waits for the next turns. */
+/* Deletes bytes that no row refers to, left by writers that died: handles a
+ * part of the list; the rest waits for the next turns. */
 static void
 sweep_part(struct keeper *k, const char *driver, struct sweep *w)
 {
@@ -219,7 +219,7 @@ keeper_run(const struct conf *conf, struct store *s)
 int
 keeper_once(const struct conf *conf, struct store *s)
 {
-	/* a list that has not ended by then never does */
+	/* a sweep that has not ended by then never does */
 	int64_t end_ns = clock_mono_ns() + SWEEP_NS;
 	struct keeper k = keeper_of(conf, s);
 	int n = 1;

@@ -11,8 +11,8 @@
 #define LAG_MS (30 * MS_PER_S)
 /* Most bytes of one batch; the rest follows in the next. */
 #define BATCH_BYTES ((int64_t)64 << 20)
-/* Most windows of one batch, so that its transaction is short, and of one group
- * if they are to be counted. */
+/* Most windows of one batch, so that its transaction is short, and of a group
+ * whose minutes become counts. */
 #define BATCH_WINDOWS 2000
 #define GROUP_WINDOWS 8000
 
@@ -233,8 +233,8 @@ append_parts(struct segment *to, struct batch_group *g, const char *p,
 }
 
 /*
- * True if the group lacks a sum that could not be made. Its own sum can't be
- * made then, either: it would be too small.
+ * True if a sum among the group's windows could not be made. The group's sum
+ * can't be made then, either: it would be too small.
  */
 static bool
 lacks_sum(const struct batch_group *g)

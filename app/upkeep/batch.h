@@ -12,8 +12,9 @@
 #define BATCH_MAX 64
 
 /*
- * The windows of one level that become one window of the next. Those that are
- * kept as counts of a minute's stacks follow it in the group of its hour.
+ * The windows of one level that become one window of the next. Windows that
+ * are kept as counts of a minute's stacks follow the minute in the group of
+ * its hour.
  */
 struct batch_group {
 	struct window_list windows;

@@ -153,7 +153,7 @@ retention_reap(struct store *s)
 	return n ? n : failed;
 }
 
-/* Deletes several batches: when a day of blocks was removed, a place has more
+/* Deletes several batches: after a day of blocks was removed, a place has more
  * than one. */
 static void
 reap_all(struct store *s)

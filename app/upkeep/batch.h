@@ -21,7 +21,7 @@ struct batch_group {
 	struct window_ask sum;
 	bool has_parts; /* windows are then kept as counts of the sum's stacks */
 	struct window_ask *counted; /* by window; NULL: they stay as they are */
-	struct window made; /* the window that the sum replaces */
+	struct window made; /* the hour, made earlier, that the sum replaces */
 };
 
 struct batch {

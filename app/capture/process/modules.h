@@ -87,8 +87,7 @@ struct module {
 	struct jit_image *jit;       /* NULL: compiles nothing at run time */
 	struct thread_tls *tls;      /* NULL: defines no context variable */
 	struct query_at *query;      /* NULL: not a PostgreSQL server */
-	bool allocator_looked; /* the next two were looked for; NULL: not
-	                          found */
+	bool allocator_looked; /* the next two were looked for; NULL: none */
 	struct allocator *allocator;    /* its allocation functions */
 	struct memory_sampler *sampler; /* its static probes for samples */
 };

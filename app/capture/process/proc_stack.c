@@ -13,7 +13,7 @@
 
 #define FUTILE_NS  ((uint64_t)NS_PER_S)
 #define MAX_OTHER  ((uint32_t)64 << 10) /* bytes read from another stack */
-#define LARGE      (16 << 10) /* bytes between known and missing */
+#define LARGE      (16 << 10) /* bytes between known and missing stack words */
 #define BELOW      256 /* bytes below a return address: saved registers */
 #define REST_BYTES ((uint32_t)(HOST_MAX_MEMORY - HOST_EXPECT)) /* of one read */
 

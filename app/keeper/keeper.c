@@ -39,7 +39,7 @@ struct keeper {
 	int failed;       /* the first failure */
 };
 
-/* -ECANCELED is no failure: another keeper took the lease, or this one
+/* -ECANCELED is not a failure: another keeper took the lease, or this one
  * ends. */
 static void
 report(struct keeper *k, const char *what, int rc)

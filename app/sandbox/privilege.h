@@ -35,8 +35,8 @@ MUST_CHECK int privilege_keep(void);
  */
 MUST_CHECK int privilege_drop(const struct identity *who, pid_t parent);
 /*
- * Drops the capabilities of an importer, if it has any, and keeps programs
- * that it starts from gaining some. The kernel kills it when its parent dies.
+ * Drops the capabilities of an importer, if it has any, and prevents programs
+ * that it starts from gaining any. The kernel kills it when its parent dies.
  *   Errors   -errno; -ESRCH the parent is dead already
  */
 MUST_CHECK int privilege_shed(pid_t parent);

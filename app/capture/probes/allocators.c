@@ -163,8 +163,8 @@ target_of(const struct found *f, uint64_t vaddr)
 	return vaddr;
 }
 
-/* Returns the row of the function that begins at an address, if it releases
- * memory or not, as asked; else NULL. */
+/* Returns the row of the function that begins at vaddr, of those that release
+ * memory, or of the others; NULL if there is none. */
 static const struct row *
 row_at(const struct found *f, bool releases, uint64_t vaddr)
 {
@@ -181,11 +181,11 @@ row_at(const struct found *f, bool releases, uint64_t vaddr)
 enum hand { KEEPS, HANDS_SOME, HANDS_ALL };
 
 /*
- * Finds out if a function jumps into another one. It passes on all calls if it
- * only adds an argument, as valloc(3) does; if it can't have returned from a
- * function that allocates; and if the other one replaces memory as well, as for
- * reallocarray(3). Otherwise it passes on some: without old memory, realloc(3)
- * of glibc continues in malloc(3).
+ * Finds out which calls a function passes on to another one by a jump. It
+ * passes on all if it adds an argument, as valloc(3) does; if it can't have
+ * called a function that allocates and returned; or if both replace memory, as
+ * in reallocarray(3). It passes on some if only it replaces memory: without
+ * old memory, glibc's realloc(3) continues in malloc(3). Else it keeps them.
  */
 static enum hand
 hands_on(const struct found *f, const struct row *row, const uint8_t *code,

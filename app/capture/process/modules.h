@@ -29,7 +29,7 @@
 #define MODULES_MAX_ANSWER 4 /* processes through which a file is tried */
 #define MODULES_MAX_CPU    (3 * NS_PER_S) /* to open a process's files, */
 #define MODULES_CPU_SHARE  16 /* and this fraction (1/N) after that */
-#define MODULES_MAX_TABLES ((size_t)128 << 20) /* of unwind tables */
+#define MODULES_MAX_TABLES ((size_t)128 << 20) /* for its unwind tables */
 #define MODULES_SPENDERS   256
 
 /* Modules without a file. */

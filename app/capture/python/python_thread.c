@@ -53,7 +53,7 @@ enum { THREAD_NEXT, THREAD_FRAME = 2 };
 enum { FRAME_PREVIOUS, FRAME_CODE, FRAME_INSTR, FRAME_OWNER = 4 };
 enum { CODE_FILE, CODE_NAME = 2, CODE_LINES, CODE_FIRST, CODE_BEGIN = 8 };
 
-/* True when the offsets for which tables are used here are right for this
+/* True when the offsets that come from tables here are right for this
  * build. */
 static bool
 is_known(const uint64_t w[DEBUG_WORDS], enum python_version v)

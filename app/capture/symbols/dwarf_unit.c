@@ -51,8 +51,8 @@ innermost(const struct dwarf_unit *u, uint64_t vaddr)
 	return lo ? lo - 1 : DWARF_NO_SCOPE;
 }
 
-/* Returns what the line table knows: the innermost frame's line, and a file
- * for frames without one. */
+/* Returns what the line table says: the innermost frame's line, and a file for
+ * frames without one. */
 static struct dwarf_frame
 line_at(const struct dwarf_unit *u, uint64_t vaddr)
 {

@@ -26,7 +26,7 @@
 
 #define SYMBOLS_MAX_PIECE  ((size_t)512 << 20) /* bytes */
 #define SYMBOLS_MAX_PIECES (1u << 16)
-#define SYMBOLS_ENTRY      ((size_t)160) /* bytes counted for a key */
+#define SYMBOLS_ENTRY      ((size_t)160) /* overhead of a piece, bytes */
 
 enum symbols_kind {
 	SYMBOLS_KERNEL,

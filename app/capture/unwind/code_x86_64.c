@@ -556,8 +556,9 @@ find_copy(const struct decoder *d, struct code_insn *out)
 }
 
 /* Marks sp, fp and r10 as unknown if the instruction changes them. An
- * instruction whose changes are not known is assumed to leave them, except
- * that calls change r10: compilers move them with none of these. */
+ * instruction whose changes are not known is assumed to leave them alone,
+ * except that calls change r10: compilers do not use such instructions to move
+ * them. */
 static void
 lose_changed(struct code_insn *out)
 {

@@ -15,7 +15,8 @@
 #include "unwind_arch.h"
 
 /*
- * Finds the rule before the instruction at vaddr; false: no return was found.
+ * Finds the rule that holds before the instruction at vaddr; false: no return
+ * was found.
  *   Shape    rule->cfa is CFA_CODE
  */
 MUST_CHECK bool

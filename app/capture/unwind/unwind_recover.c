@@ -23,7 +23,7 @@
 struct search {
 	struct walk *w;
 	uint64_t function; /* start of the function whose frame is sought */
-	bool direct;       /* accept only calls whose target it is */
+	bool direct;       /* accept only calls that target it */
 	unsigned tries;
 };
 

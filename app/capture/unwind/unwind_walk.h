@@ -15,7 +15,7 @@ struct walk {
 	const struct unwind_arch *arch;
 	struct unwind_stack stack;
 	struct registers *whole; /* NULL: only the registers of struct frame */
-	bool stays_whole;        /* uses whole above that frame, too */
+	bool stays_whole;        /* whole is kept to the walk's end */
 	bool bare;               /* the walk began with pc and sp alone */
 	const uint64_t
 		*regs; /* of the first frame, as in unwind(); NULL: none */
@@ -113,8 +113,8 @@ int walk_step(struct walk *w, struct frame *f);
 int walk_whole(struct walk *w, struct frame *f);
 void walk_whole_done(struct unwinder *u);
 /*
- * Steps to the caller when the frame pointer is needed but not known: searches
- * the stack for the place to which it must point.
+ * Steps to the caller when the frame pointer is needed but not known: finds
+ * where it must point by the function's code, or by searching the stack.
  *   Shape    the function saves the frame pointer as usual, below the return
  *            address
  */

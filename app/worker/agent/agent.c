@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define UNASKED_MS 1000 /* to the next poll if a reply does not say */
+#define UNASKED_MS 1000 /* until the next poll if the reply sets no time */
 
 /* --- when ----------------------------------------------------------------- */
 
@@ -242,7 +242,7 @@ agent_courier_gone(struct agent *a, int64_t now_ns)
 
 /* --- time ----------------------------------------------------------------- */
 
-/* Reports a look to the centre as soon as it is over. */
+/* Reports a look to the centre as soon as it has finished. */
 static int
 follow_look(struct agent *a, int64_t now_ns)
 {

@@ -1,5 +1,5 @@
 /*
- * A host of a fleet: its scheduler and the centre of that fleet.
+ * How a host of a fleet and its centre exchange work and results.
  *
  *	centre        courier     scheduler             local store
  *	<─ POST poll ─ FETCH ───── agent_poll.c <─────── worker, process
@@ -50,7 +50,7 @@ struct agent {
 	int64_t next_ns;              /* when to poll */
 	int64_t send_ns;        /* when to send a result, at the earliest */
 	unsigned failures;      /* successive polls without an answer */
-	unsigned send_failures; /* the same for results */
+	unsigned send_failures; /* successive results that were not taken */
 	int64_t blocks_ns;      /* when to send windows, at the earliest */
 	unsigned block_failures;
 	char block_tenant[STORE_TENANT_MAX]; /* of the block in progress */
@@ -62,7 +62,7 @@ struct agent {
 
 	int64_t beat_ns;      /* when the worker's row is due */
 	int64_t processes_ns; /* when processes are sent even if unchanged */
-	uint64_t processes;   /* hash of those that the centre knows; 0: none */
+	uint64_t processes;   /* hash of what the centre knows; 0: nothing */
 	uint64_t polled;      /* hash of those in the poll in progress; 0: it
 	                         has none */
 	bool beats;           /* that poll has the worker's row */
@@ -71,8 +71,8 @@ struct agent {
 	char generation[AGENT_GENERATIONS]; /* of the services here */
 	int64_t lease_ms, max_bytes;        /* set by the centre; 0: not yet */
 	int64_t asked_ms; /* this host's clock at the last poll */
-	int64_t clock_ms; /* by how much it is ahead of the centre's; 0 if that
-	                     is not known */
+	int64_t clock_ms; /* how far this host's clock is ahead of the
+	                     centre's; 0: unknown */
 	int64_t look;    /* the centre's number of a look; 0: none is wanted */
 	int64_t look_ms; /* a local look from this time on answers it */
 	int64_t looked;  /* number of a finished look, not yet reported */

@@ -12,10 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define LOOK_NS (5 * NS_PER_S) /* between two searches for due windows */
-#define AHEAD_NS \
-	(3600 * NS_PER_S) /* for how long it is assumed \
-	                   */
+#define LOOK_NS  (5 * NS_PER_S)    /* between two searches for due windows */
+#define AHEAD_NS (3600 * NS_PER_S) /* for how long ahead_ms is assumed */
 /* Hosts of a fleet send a minute within this time after it ends, each after a
  * different delay. */
 #define MINUTE_SPREAD_MS (20 * MS_PER_S)
@@ -139,8 +137,8 @@ note_ahead(struct agent *a, int64_t most_ms, int64_t now_ns)
 	a->ahead_ns = now_ns + AHEAD_NS;
 }
 
-/* True if the centre cannot read a block that this release can read, or might:
- * the centre runs another release, and may be upgraded. */
+/* True if the centre cannot read a block that this host can read, or lacks the
+ * memory to check: the centre runs another release, and may be upgraded. */
 static bool
 may_be_read(struct agent *a, int body)
 {

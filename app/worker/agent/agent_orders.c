@@ -34,7 +34,7 @@ text_of(const json_t *j, const char *name, size_t max)
 	return s;
 }
 
-/* Returns a number, or the bound that is nearest to it. */
+/* Returns a number, or the nearer bound if it is out of bounds. */
 static int64_t
 number_of(const json_t *j, const char *name, int64_t min, int64_t max)
 {
@@ -107,8 +107,8 @@ is_types(const json_t *list)
 	return true;
 }
 
-/* Reads the continuous profiling of a service, whose name *out borrows; without
- * it, *out has no types. Returns false if it is malformed. */
+/* Reads a service's continuous profiling; *out borrows its tenant and name,
+ * and has no types if there is none. Returns false if it is malformed. */
 static bool
 read_continuous(const json_t *service, const struct service *v,
                 struct continuous *out)

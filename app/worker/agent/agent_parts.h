@@ -7,7 +7,7 @@
 #define AGENT_POLL_MAX   ((size_t)1 << 20) /* as in routes.def */
 #define AGENT_ORDER_MAX  ((size_t)8 << 20)
 #define AGENT_ANSWER_MAX ((uint64_t)65536) /* to a result or a block */
-#define AGENT_FULL       200 /* held jobs at which no more are asked for */
+#define AGENT_FULL       200 /* held jobs at which no more are requested */
 
 /*
  * Writes the body of a poll, and records its contents in *a.
@@ -35,7 +35,7 @@ agent_open_result(struct agent *a, const struct agent_held *h, int *out_fd);
  * will have *out_id. */
 MUST_CHECK int agent_ask(struct agent *a, const char *path, const char *type,
                          uint64_t max, int body, uint64_t *out_id);
-/* True once a job's capture is over, or its session gone. */
+/* True once a job's capture has ended, or its session is gone. */
 bool agent_has_ended(const struct agent_held *h);
 /* Parses an answer as JSON; NULL if it is not JSON. */
 json_t *agent_read_answer(int body);

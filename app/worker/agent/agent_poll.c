@@ -17,8 +17,8 @@
 
 /* --- jobs ----------------------------------------------------------------- */
 
-/* Anything above 0 is at least 1 %, by which clients know that a capture has
- * begun. */
+/* Returns at least 1 % for any progress above 0, by which clients recognize
+ * that a capture has begun. */
 static int64_t
 percent_of(double progress)
 {

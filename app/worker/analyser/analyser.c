@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 
 #define PROGRESS_NS NS_PER_S
-#define TREES_SHARE 2         /* trees get this fraction of the memory */
+#define TREES_SHARE 2         /* the trees get this fraction: one half */
 #define HEAP_SPARE  (4 << 20) /* unused memory that the heap keeps, */
 #define HEAP_STEP   (1 << 18) /* and by how much it grows */
 #define MAX_RINGS   (CAPTURES_MAX_SAMPLERS * 256)
@@ -199,7 +199,7 @@ take_capture(struct analyser *a, const struct msg_capture *m, int fd)
 		signal_finisher(job, ANALYSER_STOP);
 }
 
-/* Lists the debug files of a message; false if a text has no end. */
+/* Lists the debug files of a message; false if a text has no NUL. */
 static bool
 list_pushed(const struct msg_symbolize *m, const int *fds,
             struct rename_pushed out[static WORKER_MAX_PUSHED])

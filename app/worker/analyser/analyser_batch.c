@@ -1,6 +1,6 @@
 /*
- * Children that read pieces of a file, and write what they make of them to two
- * others. Each kind has one child at a time.
+ * Children that read pieces from one file and write results to two others.
+ * Each kind has one child at a time.
  */
 #include "analyser.h"
 

@@ -1,7 +1,7 @@
 /*
  * Makes requests for collectors: a child reads stored profiles from one file
  * and writes them as profiles of OpenTelemetry to another. It also reads
- * replies, which come from strangers.
+ * replies, which are untrusted.
  */
 #include "analyser.h"
 

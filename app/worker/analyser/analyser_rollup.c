@@ -69,8 +69,7 @@ add_group(struct input *in, uint32_t group, struct merge *m,
 	return rc;
 }
 
-/* Returns a function's share, with the functions that it calls; recursion
- * counts once. */
+/* Returns a function's share, callees included; recursion counts once. */
 static double
 share_of(const struct tree *t, const struct top_entry *top, uint32_t n,
          const char *name, size_t length)

@@ -232,7 +232,7 @@ pass_time(const struct analyser *a, const struct analyser_job *job, void *state,
 	}
 	*stopped = told >= ANALYSER_STOP;
 	turn_resume();
-	/* some did not run their program yet when they were reported */
+	/* some had not run their program yet when they were reported */
 	return rc ? rc : take_joined(job, state);
 }
 

@@ -36,7 +36,7 @@ naming_done(struct naming *g)
 		forget(g);
 }
 
-/* Leaves the module as it is; it is asked for again when files have come. */
+/* Leaves the module without names; naming_again() queues it again. */
 static void
 give_up(struct naming *g, struct store *s, const char *why)
 {

@@ -30,8 +30,8 @@ struct runs;
  * symbolizing_step(). */
 MUST_CHECK int naming_step(struct runs *c, const struct targets *targets,
                            const char *host, int64_t now_ns);
-/* Queues modules again that lack names: once debug files were fetched, and from
- * time to time, since files may have come to the host. */
+/* Queues modules that lack names again: when debug files have been fetched,
+ * and periodically, since files may have been installed. */
 void naming_again(struct naming *g, struct store *s, const char *host,
                   uint64_t fetched, bool busy, int64_t now_ns);
 /* Takes a DONE; false when it is not about a module. */

@@ -29,7 +29,7 @@ void pushed_open(struct pushed *p, struct store *s,
  * these. */
 MUST_CHECK int pushed_send(struct pushed *p, int socket,
                            struct msg_symbolize *m, const int fds[static 2]);
-/* Records which files were used, and which are not what they should be. */
+/* Records which files were used, and which were refused. */
 void
 pushed_report(struct pushed *p, struct store *s, const struct msg_done *done);
 void pushed_close(struct pushed *p);

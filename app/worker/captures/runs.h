@@ -16,8 +16,10 @@
 
 #define CHECKPOINT_NS INT64_C(10000000000) /* between checkpoints */
 #define RENEW_NS      INT64_C(1000000000)  /* between renewals */
-#define HURRY_NS      INT64_C(200000000)   /* the same while in a hurry */
-/* The analyser hangs if it is later than this with a finished capture. */
+#define HURRY_NS      INT64_C(200000000)   /* between renewals while in a
+                                              hurry */
+/* The analyser counts as hung if it has not sent a finished capture by
+ * then. */
 #define OVERDUE_NS INT64_C(60000000000)
 #define TOP_MAX    ((size_t)1 << 20) /* bytes of topFunctions */
 

@@ -26,8 +26,8 @@ void runs_drop(struct runs *c, struct run *v);
 /* Sends STOP or CHECKPOINT, the latter with a descriptor. */
 MUST_CHECK int
 runs_send(struct runs *c, const struct run *v, enum msg_type type, int fd);
-/* Grants the analyser access to a run's processes; NULL once the run has
- * ended. */
+/* Grants the analyser access to a run's processes; now is NULL once the run
+ * has ended. */
 void runs_say_look(const struct runs *c, const struct run *v,
                    const struct followed *now);
 /* Ends a run now; further calls do nothing. */

@@ -4,7 +4,7 @@
  * transaction. If the worker dies meanwhile, the old one stays.
  *
  * For an upload, the analyser also reads the files of its service's processes.
- * One that lacks names is symbolized again once debug files were fetched.
+ * One that lacks names is symbolized again when debug files have been fetched.
  */
 #pragma once
 
@@ -43,7 +43,8 @@ struct runs;
 MUST_CHECK int symbolizing_step(struct runs *c, const struct targets *targets,
                                 const char *host, int64_t now_ns);
 /*
- * Queues uploads again that wait for debug files, once all are fetched.
+ * Once all debug files have been fetched, requeues the uploads that wait for
+ * them.
  *   Shape    fetched: the number of files since the worker started; busy: more
  *            are to come
  */

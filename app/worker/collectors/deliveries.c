@@ -20,7 +20,7 @@
 #define LOOK_NS      (1 * NS_PER_S)
 #define UPKEEP_NS    (10 * NS_PER_S)
 #define PAUSE_MAX_S  300   /* between two tries */
-#define AFTER_MAX_S  3600  /* that a collector may ask for */
+#define AFTER_MAX_S  3600  /* longest pause that a collector may ask for */
 #define ANSWER_MAX   65536 /* bytes */
 #define SERVICES_MAX 10000
 #define DROP_MAX     1000 /* at once */
@@ -238,8 +238,8 @@ deliveries_done(struct deliveries *d)
 
 /* --- sending -------------------------------------------------------------- */
 
-/* Writes the address of requests: a collector's address without a path is that
- * of OTLP over HTTP. */
+/* Writes the URL of requests: a collector's address without a path gets the
+ * path of OTLP over HTTP. */
 static int
 put_url(const char *collector, char out[static URL_MAX + 1])
 {

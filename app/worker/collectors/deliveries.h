@@ -5,10 +5,11 @@
  *	oldest delivery ─ EXPORT ─> request ─ fetcher ─> reply ─ EXPORT ─> end
  *
  * A child of the analyser makes the request, and reads the reply: both files
- * come from strangers. Requests that fail for a reason that may pass are sent
- * again, with growing pauses, for as long as [collector] keep; what a collector
+ * are untrusted. Requests that fail for a reason that may pass are sent again,
+ * with growing pauses, for as long as [collector] keep; what a collector
  * refuses is dropped, as the protocol requires. After a crash, a profile whose
- * end was not recorded is sent again: receivers recognize it by its profile_id.
+ * end was not recorded is sent again: receivers recognize it by its
+ * profile_id.
  */
 #pragma once
 

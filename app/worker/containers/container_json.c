@@ -101,8 +101,8 @@ add_label(struct reading *r, const char *key, const char *value)
 typedef bool take_member(struct reading *r, struct json_scan *s,
                          const char *name, enum json_token t);
 
-/* Takes all members of an object, whose beginning was read. Names that could
- * not be a fact are empty. */
+/* Passes the members of an object, whose opening token was read, to take(). A
+ * name that could not be that of a fact is passed as "". */
 static bool
 each_member(struct reading *r, struct json_scan *s, take_member *take)
 {
@@ -303,7 +303,7 @@ take_part(struct reading *r, enum container_fact fact, const char **at,
 	return r->facts.facts[fact];
 }
 
-/* Names of Kubernetes have no '_', and the id no '-'. */
+/* Kubernetes names have no '_', and ids no '-'. */
 static bool
 read_log(struct reading *r, const char *name)
 {

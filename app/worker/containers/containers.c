@@ -52,7 +52,7 @@ containers_leave(struct container *c)
 
 /* --- owners --------------------------------------------------------------- */
 
-/* Returns how often a path leads up. */
+/* Returns how many times a path starts with "/..". */
 static size_t
 ups(const char *path)
 {
@@ -93,11 +93,11 @@ owner_above(char *group, uid_t *out)
 }
 
 /*
- * Finds the owner of the folder of a control group. If the worker is in a
- * container with control groups of its own, it sees others relative to these,
- * as "/../..", without the names of those that both are below: any folder at
- * that depth that has a group of the container's name may be meant. If there
- * are several, one of a user counts.
+ * Finds the owner of the folder of a control group. A worker in a separate
+ * cgroup namespace sees other groups relative to its own, as "/../..", without
+ * the names of common ancestors: any folder at that depth which has a group of
+ * the container's name may be meant. If there are several, one that a user
+ * owns counts.
  */
 static int
 owner_of(const struct containers *c, const char *root,

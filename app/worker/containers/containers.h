@@ -42,7 +42,7 @@ struct container_reader {
 struct containers {
 	struct container_reader reader;
 	const char *groups, *users; /* /sys/fs/cgroup, /etc/passwd */
-	size_t depth; /* of the worker's own group, if others lead up from it */
+	size_t depth; /* of the worker's own group, if paths lead up from it */
 	struct container **items;
 	size_t n, cap;
 };

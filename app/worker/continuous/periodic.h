@@ -96,8 +96,8 @@ bool periodics_done_one(struct periodics *t, const struct msg_done *m,
  * periodic capture. */
 bool periodics_fetched(struct periodics *t, const struct fetch_answer *a,
                        int *body, int64_t now_ns);
-/* Prepares the stop: counters are read for the last time. This is over once
- * periodics_wait() returns false. */
+/* Prepares the stop: counters are read for the last time. Stopping has ended
+ * once periodics_wait() returns false. */
 void periodics_wind_up(struct periodics *t, int64_t now_ns);
 bool periodics_wait(const struct periodics *t);
 /* Handle the death of a process: the captures that it was working on are

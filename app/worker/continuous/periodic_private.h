@@ -43,7 +43,7 @@ periodic_reading(struct periodics *t, struct periodic *v, int fd,
                  int64_t now_ns);
 /* Returns how many ms ago the processes of services were looked up. */
 uint32_t periodic_known_ms(const struct periodics *t, int64_t now_ns);
-/* Keeps a reading without processes, so that processes that begin later count
- * from their start. */
+/* Keeps a reading without processes, so that processes that start later are
+ * counted from their start. */
 MUST_CHECK int
 periodic_nobody(struct periodics *t, struct periodic *v, int64_t now_ns);

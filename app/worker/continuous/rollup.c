@@ -255,7 +255,7 @@ report_shares(struct rollup *r, const struct rollup_row *rows)
 }
 
 /* Logs why sums could not be stored, for instance on a full disk, unless the
- * reason is the last one. They will be made again. */
+ * last failure had the same reason. The sums will be made again. */
 static void
 note_stored(struct rollup *r, int rc)
 {
@@ -267,7 +267,7 @@ note_stored(struct rollup *r, int rc)
 }
 
 /* Counts a process's death at the first sum that it did not write, and marks
- * that as failed if others have died there. */
+ * that sum as failed if others have died there. */
 static void
 note_death(struct rollup *r, struct rollup_row *rows)
 {

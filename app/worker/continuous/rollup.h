@@ -53,7 +53,7 @@ struct rollup {
 void rollup_done(struct rollup *r);
 /* Sets another analyser, or -1; a batch that it had is lost. */
 void rollup_analyser(struct rollup *r, int socket);
-/* Looks for rollups that are due from time to time, and has them summed. */
+/* Has rollups that are due summed; looks for them from time to time. */
 void rollup_step(struct rollup *r, int64_t now_ns, int64_t wall_ms);
 /* Takes an answer to ROLLUP. Owns both descriptors, which may be -1. */
 void

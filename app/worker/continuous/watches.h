@@ -66,7 +66,8 @@ struct watches {
 	struct left_out left; /* services beyond WATCHES_MAX */
 	size_t others;        /* number of other types, see periodic.h */
 	size_t others_left_out;
-	int others_rc;                 /* why the store rejected them */
+	int others_rc;                 /* why the store rejected those
+	                                  windows */
 	struct continuous_host counts; /* windows since the start */
 	struct segment segment;
 	int64_t segment_ns; /* when the segment was begun */
@@ -118,10 +119,10 @@ uint64_t watches_ways(const char *service_kind, const char *type);
 bool watches_wants(const struct continuous *c, const char *type);
 /*
  * Finds the series for new windows. Its labels are those of the service and of
- * its containers (targets.h), of which the service's own win. A new image makes
- * a new series, so that the versions of a program can be compared. If all of
- * the labels are too long for a fleet (BLOCK_LABELS_MAX), the containers' are
- * left out.
+ * its containers (targets.h); the service's take precedence. A new image makes a
+ * new series, so that the versions of a program can be compared. If all of the
+ * labels are too long for a fleet (BLOCK_LABELS_MAX), the containers' are left
+ * out.
  */
 MUST_CHECK int watches_series(struct watches *w, const struct targets *targets,
                               const struct service *s, const char *type,

@@ -458,7 +458,8 @@ static const struct {
 };
 
 /* True if a header, or all of them, were too large. libcurl passes on no line
- * of more than about 100 KB, and the error is of memory before 8.6. */
+ * of more than about 100 KB; before 8.6, it then reports that it lacks
+ * memory. */
 static bool
 headers_have_no_end(const struct transfer *t, CURLcode code)
 {

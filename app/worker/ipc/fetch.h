@@ -59,8 +59,8 @@ enum fetch_purpose {
 
 /*
  * Seconds for which a fetcher or a courier may be silent. Both add 1 to an
- * eventfd of the opener's, WORKER_ALIVE_NS (messages.h) apart. They never wait
- * for anything but events, so the most is less than that of other parts.
+ * eventfd of the opener's, every WORKER_ALIVE_NS (messages.h). They never wait
+ * for anything but events, so the limit is lower than that of other parts.
  */
 #define FETCH_MAX_SILENCE_S 10
 static inline int64_t

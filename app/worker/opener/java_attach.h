@@ -43,6 +43,6 @@ MUST_CHECK int java_find(int32_t pid, struct java_jvm *out);
  *
  *   Errors   -EACCES the socket belongs to another process, -EOPNOTSUPP no
  *            socket, and SIGQUIT may not be sent, -ETIMEDOUT, -EPROTO refused,
- *            -EMSGSIZE the answer has no end, -errno
+ *            -EMSGSIZE the answer is too long, -errno
  */
 MUST_CHECK int java_attach(const struct java_jvm *j, int64_t wait_ns);

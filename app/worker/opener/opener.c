@@ -345,8 +345,8 @@ sooner(int a, int b)
 	return a < 0 ? b : b < 0 || a < b ? a : b;
 }
 
-/* Lists the clients to wait for: not those whose questions readers work on.
- * These do not count as silent. */
+/* Lists the clients to wait for. One whose question a reader works on is left
+ * out, and does not count as silent. */
 static size_t
 poll_clients(struct opener *o, struct pollfd *out)
 {

@@ -61,7 +61,7 @@ struct opener {
 	 * copied. */
 	uint64_t copy_room, copied;
 	/* In a container that sees the host's processes: the nearest ancestor
-	 * outside, and the host's root, which it has; host 0: / is. */
+	 * outside, and its root, which is the host's; host 0: that is "/". */
 	pid_t host;
 	int host_root;
 	int signals;

@@ -253,7 +253,7 @@ may_look(const struct grants *g, int32_t pid, const struct kin *k)
 	return grants_has(g, WORKER_MAY_LOOK, pid, k->start_time);
 }
 
-/* True for a granted ancestor. If it began after the child, it is another
+/* True for a granted ancestor. If it started after the child, it is another
  * process that got the pid of the child's parent. */
 static bool
 is_granted_elder(const struct grants *g, int32_t pid, const struct kin *child,

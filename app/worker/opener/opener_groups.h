@@ -7,8 +7,8 @@
 #define GROUPS_DEPTH 16 /* levels; deeper ones are not looked at */
 
 /*
- * The groups of the process that was read last, from the outermost inwards:
- * mostly the next process shares some. Zeros at first.
+ * The groups of the process that was read last, from the outermost inwards,
+ * since the next process usually shares some. Zeros at first.
  */
 struct opener_groups {
 	char path[PROC_GROUP_MAX + 32];

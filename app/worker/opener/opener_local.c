@@ -173,7 +173,7 @@ layers_of(char *option)
 	return NULL;
 }
 
-/* Paths with escaped characters are not understood. */
+/* False for paths with escaped characters, which are not decoded. */
 static bool
 layers_are_local(char *options)
 {
@@ -186,7 +186,7 @@ layers_are_local(char *options)
 		char *layers = layers_of(option), *path;
 
 		while (layers && (path = strsep(&layers, ":"))) {
-			if (!*path) /* "::" is before layers of data */
+			if (!*path) /* "::" precedes layers of data only */
 				continue;
 			if (!layer_is_local(path))
 				return false;

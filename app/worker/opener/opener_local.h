@@ -5,12 +5,12 @@
  * under a lock that every fork(2) on the host takes.
  *
  * An overlay is as good as its layers, which its mounter chose. A user can
- * mount one in a user namespace, with a FUSE server of its own below it. An
+ * mount one in a user namespace, over a FUSE server that the user runs. An
  * overlay is therefore accepted if
  *  - the worker itself runs from it; or
  *  - it is mounted in a mount namespace that the worker's user namespace owns,
  *    where only the host's administrator mounts: in that of the process, or in
- *    that of process 1, from which a container with a user namespace of its own
+ *    that of process 1, from which a container with a separate user namespace
  *    inherits; and every layer that its options name is on a local file system.
  *
  * Files of other overlays, as rootless containers have them, are copied.

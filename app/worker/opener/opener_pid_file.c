@@ -37,9 +37,9 @@ number_of(const char *text, uint32_t *out)
 }
 
 /*
- * True for a file that was last written a day or more before the process began:
- * its number belonged to another process then. The clock may have been set in
- * between, but rarely by a day.
+ * True for a file that was last written a day or more before the process
+ * started: its number belonged to another process then. The clock may have
+ * been set in between, but rarely by a day.
  */
 static bool
 is_outlived(const struct stat *st, int32_t pid)
@@ -54,8 +54,8 @@ is_outlived(const struct stat *st, int32_t pid)
 	                              (double)boot.tv_sec - began_s + DAY_S;
 }
 
-/* Refuses a number that cannot be meant: process 1 is the host's own, and a
- * program in a container calls itself that. */
+/* Refuses a number that cannot be right: process 1 is the host's init, but a
+ * program in a container often has that number there. */
 static int
 check_pid(const struct stat *st, uint32_t pid)
 {
@@ -72,7 +72,7 @@ read_pid_file(struct opener *o, const struct host_ask *ask, struct answer *out)
 	int rc;
 
 	/* Bytes of a file that the kernel makes, such as /proc/kmsg, may be
-	 * lost to all others that read it. */
+	 * lost to other readers. */
 	rc = opener_walk(o, ask->path, &place) ?: opener_reopen(place, &fd);
 	if (rc)
 		return rc;

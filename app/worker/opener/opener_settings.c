@@ -1,4 +1,5 @@
-/* Finds settings of allocators in the environment that a process began with. */
+/* Finds settings of allocators in the environment with which a process
+ * started. */
 #include "base/file.h"
 #include "capture/quality.h"
 #include "opener.h"

@@ -33,8 +33,8 @@ watchdog_heard(struct opener *o, int client)
 		w->heard = true;
 }
 
-/* Looks at a part when it is time. True if it has been silent for too long: it
- * is not watched any more then. */
+/* Looks at a part when it is time. True if it has been silent for too long:
+ * from then on, it is not watched. */
 static bool
 look_at(struct watched *w, int64_t silence_s, int64_t now_ns, const char *name)
 {

@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define WATCHDOG_LOOKS 4 /* while a part may be silent */
+#define WATCHDOG_LOOKS 4 /* looks in the time for which a part may be silent */
 
 struct opener;
 

@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FRESH_NS    INT64_C(200000000) /* age at which a look is fresh */
+#define FRESH_NS    INT64_C(200000000) /* age up to which a look is fresh */
 #define SECONDS_MAX 3600
 #define SCAN_NS     INT64_C(1000000000)
 #define LOOK_NS     INT64_C(100000000)
@@ -256,7 +256,7 @@ find_processes(struct scheduler *s, const struct job *j, int64_t now_ns,
 }
 
 /* Gives a capture the labels of the service's containers: those that windows
- * have, too, and those of this start. */
+ * have, and those that differ at each start. */
 static void
 keep_labels(struct scheduler *s, const struct job *j)
 {
@@ -548,7 +548,7 @@ scan_age_ns(const struct scheduler *s)
 	return age_ns > SCAN_NS ? age_ns : SCAN_NS;
 }
 
-/* Talks to the centre. Jobs and services that come of it are committed by this
+/* Talks to the centre. Jobs and services that result are committed by this
  * connection, and so do not count as changes of the data's version. */
 static void
 ask_centre(struct scheduler *s, int64_t now_ns)

@@ -44,7 +44,7 @@
 #define UNIT_BPF                                                  \
 	UNIT ": [Service] SystemCallFilter=bpf; or boot without " \
 	     "lockdown=confidentiality"
-/* The same for a container. */
+/* For a container, instead of UNIT_BPF. */
 #define SECCOMP                                                               \
 	"--security-opt seccomp=seccomp.json, the file beside the image; in " \
 	"Kubernetes, seccompProfile of type Localhost"
@@ -54,7 +54,8 @@
 #define HOST_PID    "--pid host; in Kubernetes, hostPID: true"
 #define IN_HOST_PID "run the worker in the host's PID namespace"
 
-/* The kernel's, to which user and PID namespace of the host belong.
+/* Numbers of the host's first namespaces: the inode of the PID namespace, and
+ * the length of the user namespace's map.
  *   Source   Linux include/linux/proc_ns.h: PROC_PID_INIT_INO;
  *            user_namespaces(7): uid_map */
 #define FIRST_PID_NAMESPACE 0xeffffffcu
@@ -154,7 +155,7 @@ grant(const struct trial *t, const char *unit, const char *container)
 	return t->facts.contained ? container : unit;
 }
 
-/* Writes what grants a capability: the same for each. */
+/* Writes how to grant a capability. */
 static void
 grant_capability(const struct trial *t, const char *name,
                  char fix[static FINDING_TEXT])
@@ -750,8 +751,8 @@ try_rollups(const struct trial *t, struct finding *out)
 	return -ENODATA;
 }
 
-/* True for a worker of this machine that sees the processes that this one sees:
- * one in another PID namespace has another process of that number, or none. */
+/* True for another worker of this machine in the same PID namespace: in
+ * another one, its pid is that of another process, or of none. */
 static bool
 is_rival(const struct selftest *t, const struct worker *w)
 {
@@ -856,7 +857,7 @@ wait_ns(enum check c, const struct finding *f, int rc)
 	               : SELFTEST_NS;
 }
 
-/* Tries one thing. If the worker has no descriptor left, no check finds
+/* Runs one check. If the worker has no descriptor left, no check finds
  * anything else. */
 static int
 try_one(const struct trial *t, enum check c, struct finding *out)

@@ -30,8 +30,8 @@ struct search {
 	int64_t matching, refused;
 };
 
-/* True if a listed process of the same program and unit started this one: users
- * who choose among all processes look for the first. */
+/* True if another process of the same program and unit started this one: a
+ * list of all processes has only the topmost. */
 static bool
 is_worker_of_one(const struct search *s, const struct proc *p)
 {
@@ -49,8 +49,8 @@ is_wanted(const struct search *s, const struct proc *p)
 	              : match_process(&s->match, p);
 }
 
-/* Returns the process that is listed for p: p, or the first of its program and
- * unit, of which it descends. */
+/* Returns the process that is listed for p: its topmost ancestor of the same
+ * program and unit, or p. */
 static const struct proc *
 listed_for(const struct search *s, const struct proc *p)
 {

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ANCESTORS_MAX 32 /* looked for */
+#define ANCESTORS_MAX 32 /* generations that are searched */
 
 enum matched { MATCHED_NOT, MATCHED_OURS, MATCHED_REFUSED };
 
@@ -458,8 +458,8 @@ fill_slots(const struct look *l)
 
 /* --- labels --------------------------------------------------------------- */
 
-/* Adds a label if all processes with an ordinal have the same; returns false if
- * there are none. */
+/* Adds a label if all processes with an ordinal have the same value; returns
+ * false if there is no such process. */
 static bool
 add_common(const struct look *l, size_t label, json_t *labels)
 {

@@ -10,9 +10,9 @@
  * a cron daemon starts for others, or if it is outside of the tenant's scope.
  * All processes without a unit, outside of systemd, count as one unit.
  *
- * A service has the labels of its processes (proc_label()) that all of the
- * matching ones agree on. It keeps them while no process runs:
- * a restart of the same image changes nothing, one of a new image does.
+ * A service has those labels of its processes (proc_label()) on which all
+ * matching ones agree. It keeps them while no process runs: a restart of the
+ * same image changes nothing, one of a new image does.
  *
  * A match of every program has one ordinal, of the oldest process, with which
  * all others are captured.
@@ -77,7 +77,7 @@ struct followed {
 	enum titles titles;
 	uint32_t n;
 	int32_t pids[WORKER_MAX_PIDS];    /* matching ones first */
-	uint64_t starts[WORKER_MAX_PIDS]; /* when each began */
+	uint64_t starts[WORKER_MAX_PIDS]; /* when each started */
 };
 
 struct targets {

@@ -14,7 +14,8 @@
 #define TELL_NS (60 * NS_PER_S) /* between two reports of a value */
 #define BASE_MS (60 * 60 * MS_PER_S)
 #define FAIL_NS (60 * NS_PER_S) /* after an error of the store */
-/* A rule looks for a shift each minute, in mostly the same minutes. */
+/* Divides SHIFT_ALARMS: a rule looks each minute, mostly at the same
+ * minutes. */
 #define SHIFT_LOOKS 20
 #define MINUTE_MS   (60 * MS_PER_S)
 

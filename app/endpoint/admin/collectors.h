@@ -15,7 +15,7 @@
  */
 MUST_CHECK int
 collectors_problems(const struct worker_list *workers, json_t **out);
-/* Writes those of a service as the member collectorProblems. */
+/* Writes the problems of a service as the member collectorProblems. */
 void collectors_put(const json_t *problems, const struct service *s,
                     struct buf *out);
 void collectors_metrics(const struct worker_list *workers, struct buf *out);

@@ -210,7 +210,8 @@ write_quotas(struct call *c, const char *tenant, struct buf *out)
 	return rc ? rc : quota_tenants(m.store, write_tenant, &m);
 }
 
-/* If hosts share the database, a keeper should have the lease. */
+/* Writes whether a keeper has the lease, as one should if hosts share the
+ * database. */
 static void
 write_keeper(struct store *s, struct buf *out)
 {

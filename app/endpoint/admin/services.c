@@ -226,8 +226,8 @@ read_running(struct call *c, const char *service, struct running *r)
 	                                    &r->trees);
 }
 
-/* Asks the workers to look again. If no process is known, none may have looked
- * since the service was created. */
+/* Asks the workers to look again: they may not have looked since the service
+ * was created. */
 static int
 look_again(struct call *c, const struct service *s, struct running *r)
 {

@@ -43,7 +43,7 @@ since_ms(const struct hosts *h, int64_t then_ms)
 
 /* --- the list ------------------------------------------------------------- */
 
-/* A row of the database may say anything. */
+/* A row of the database may have any level. */
 static bool
 has_level(const struct arrived *a)
 {

@@ -61,8 +61,9 @@ is_host(const char *s)
 	       strcmp(s, "-") != 0;
 }
 
-/* Returns -EEXIST if the name is, or was, that of a worker that shares this
- * store, or of a host that served tenants which the join key does not open. */
+/* Returns -EEXIST if the name is or was that of a worker that shares this
+ * store, or of a host that served a tenant which the join key does not
+ * open. */
 static int
 check_past(struct store *s, const struct token *join, const char *host)
 {

@@ -87,9 +87,9 @@ read_waiting(struct poll *p, struct worker *w)
 }
 
 /* A worker that shares this store keeps its name, even if a key is for a host
- * of that name. A copy of a host's disk has the host's key: of the two, the one
- * that polls first is served. A host that boots again within its lease is taken
- * for a copy until the lease is over. */
+ * of that name. A copy of a host's disk has the host's key: of the two, the
+ * one that polls first is served. A host that boots again within its lease is
+ * taken for a copy until the lease has expired. */
 static int
 check_host(struct poll *p)
 {

@@ -54,7 +54,7 @@ struct section {
 	enum explain_section when; /* the section that was asked for */
 	const char *type;          /* NULL: the type asked for */
 	size_t rows;
-	bool changed; /* also what changed */
+	bool changed; /* the section also shows what changed */
 };
 
 static const struct section sections[] = {

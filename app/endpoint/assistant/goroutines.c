@@ -46,8 +46,8 @@ put_suspect(const struct analysis *a, const struct leak_suspect *x,
 	buf_addf(out, ": %s\n", x->rule->why);
 }
 
-/* Returns the largest group that runs on only when others let it; NULL if there
- * is none. */
+/* Returns the largest group that can continue only when others let it; NULL if
+ * there is none. */
 static const struct group *
 most_blocked(const struct analysis *a)
 {

@@ -20,8 +20,8 @@ material_done(struct material *m)
 	range_done(&m->range);
 }
 
-/* Plans the range, if there are windows in it or, with sessions, captures.
- * Returns whether there are; < 0: -1 with the reply. */
+/* Plans the range. Returns whether it has windows or, with sessions, captures;
+ * -1 with the reply. */
 static int
 plan(struct call *c, struct material *m, bool sessions)
 {

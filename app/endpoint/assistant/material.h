@@ -18,7 +18,7 @@ void material_done(struct material *m);
 
 /*
  * Reads windows of the last hour, or else the newest capture, or else windows
- * of the last days; for a question with a time, what its range has.
+ * of the last days; if the question has a time, all profiles of that range.
  *
  *   Shape    m->range has the tenant, the service and the time that was asked
  *            for, whose from_ms is 0 if none was; session is the id of the only

@@ -24,7 +24,7 @@ story_hottest(struct story *s, const struct material *m, size_t rows);
 MUST_CHECK int story_changed(struct story *s, const struct material *m);
 MUST_CHECK int story_goroutines(struct story *s, const struct material *m);
 
-/* Adds what is left out of a range, if anything, to what is not known. */
+/* Adds what is left out of a range, if anything, to the unknown facts. */
 void story_put_lost(struct story *s, const struct range *r);
 /* Returns what a type, which types.def has, counts: "CPU time". */
 const char *story_cost(const char *type);

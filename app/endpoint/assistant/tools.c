@@ -81,7 +81,7 @@ argument(struct call *c, const json_t *arguments, const char *name)
 
 /* --- questions about a service -------------------------------------------- */
 
-/* Adds the services that there are to the message about an unknown one. */
+/* Adds the existing services to the message about an unknown one. */
 static int
 name_services(struct call *c, struct buf *out)
 {

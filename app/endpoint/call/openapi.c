@@ -127,8 +127,8 @@ put_object(struct buf *b, const struct param_row *p)
 		put_members(b, p);
 }
 
-/* Members of the objects in a list are rows of its name, as those of an object
- * are. */
+/* Members of the objects in a list are rows with the list's name, as for an
+ * object. */
 static void
 put_list_items(struct buf *b, const struct param_row *p)
 {
@@ -151,8 +151,8 @@ put_text_examples(struct buf *b, const char *first, const char *second,
 }
 
 /*
- * Writes an object whose members are separate parameters, "label.KEY": so style
- * "form" encodes an object.
+ * Writes an object whose members are separate parameters, "label.KEY", which
+ * is how style "form" encodes an object.
  */
 static void
 put_matches(struct buf *b, const struct param_row *p)

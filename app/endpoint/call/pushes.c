@@ -125,8 +125,8 @@ forget_asked(struct pushes *p)
 	p->asked = NULL;
 }
 
-/* Begins anew every hour: asking again marks modules that are still pushed, and
- * reaches workers that were added since. */
+/* Starts over every hour: asking again marks modules that are still pushed,
+ * and reaches workers that were added since. */
 static int
 remember_asked(struct pushes *p)
 {

@@ -1,5 +1,5 @@
 /*
- * Names that Grafana has for types of profiles:
+ * Grafana's names for types of profiles:
  * "process_cpu:cpu:nanoseconds:cpu:nanoseconds".
  *
  *   Source   pkg/og/ingestion/pprof of github.com/grafana/pyroscope

@@ -19,7 +19,7 @@ struct question {
 	const char **services; /* of the subjects, each once */
 	size_t n;
 	int64_t from_ms, to_ms;
-	bool with_ids; /* as of a range */
+	bool with_ids; /* as in struct range */
 };
 #define CLEANUP_QUESTION CLEANUP(question_done)
 void question_done(struct question *q);

@@ -22,7 +22,7 @@ selector_done(struct selector *s)
 /* --- patterns ------------------------------------------------------------- */
 
 /*
- * Writes a class that an escape stands for; inside of brackets if bare. False
+ * Writes the class that an escape stands for, without brackets if bare. False
  * for an escape that is not a class.
  */
 static bool
@@ -168,7 +168,7 @@ translate(const char *p, struct buf *out)
 }
 
 /*
- * Skips flags at the beginning of a pattern: (?i), and (?s), by which a point
+ * Skips flags at the beginning of a pattern: (?i), and (?s), with which a dot
  * matches a line feed, as it always does in POSIX and in PromQL.
  */
 static const char *

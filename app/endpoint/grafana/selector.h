@@ -44,9 +44,9 @@ selector_read(const char *text, struct selector *s, struct buf *why);
 bool matcher_passes(const struct matcher *m, const char *value);
 /*
  * Compiles a regular expression in RE2's syntax, to be found with
- * pattern_matches(): that of a whole text, or of any part.
+ * pattern_matches(): whole if it must match a whole text, not any part.
  *
- *   Shape    name is that of what has the pattern, for why
+ *   Shape    name: what the pattern is for, as why calls it
  *   Owns     regfree(out)
  *   Errors   -EINVAL, -E2BIG, with a line in why; -ENOMEM; *out untouched
  */

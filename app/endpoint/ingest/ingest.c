@@ -34,7 +34,7 @@ struct push {
 	const struct input *format;
 	const char *type; /* end of the name; NULL: it has no type */
 	bool lines;
-	struct profile *made; /* of a recording the first */
+	struct profile *made; /* of a recording, the first one */
 	struct push_windows windows;
 };
 

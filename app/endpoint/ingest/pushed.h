@@ -13,9 +13,9 @@
 MUST_CHECK int
 pushed_service(struct call *c, const char *name, const char *description);
 /*
- * Makes the labels of a series: the client's, and one of the value types, since
- * only the same add up. The types of a recording, p NULL, are those of its
- * reader.
+ * Makes the labels of a series: the client's, and one of the value types,
+ * since only equal types add up. The types of a recording, p NULL, are those
+ * of its reader.
  *   Owns     the text is the caller's; free() it; NULL: out of memory
  */
 char *pushed_labels(const char *labels, const struct profile *p);

@@ -67,7 +67,7 @@ put_made_of(struct call *c, const struct session *s, const struct format *f,
 	view_made_of(&of, out);
 }
 
-/* Sends lines with their text, which captures that come later may have. */
+/* Sends lines with their text, which later captures may add. */
 static int
 send_listed(struct call *c, const struct format *f, const struct session *s,
             const struct view_of *view)
@@ -79,8 +79,8 @@ send_listed(struct call *c, const struct format *f, const struct session *s,
 	                                                                : 0;
 }
 
-/* Sends a window or a part of a capture, which have no file, or lines with
- * their text. */
+/* Sends what has no file: a window, a part of a capture, or lines with their
+ * text. */
 static int
 send_made(struct call *c, const struct format *f)
 {

@@ -1,5 +1,5 @@
 /*
- * Hosts whose clock is off: windows have the times of their host.
+ * Hosts whose clock is wrong: windows have the times of their host.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 /* True if a series has windows of a host, or of all hosts. */
 bool host_clocks_has(const void *series, const char *host);
 /*
- * Appends a note about the first few of a tenant's hosts that are meant, and
- * whose clock differs from the store's now; nothing if all agree, or if the
- * store cannot be read, since a profile is worth more than the note.
+ * Appends a note about the first few of a tenant's hosts for which is_meant()
+ * is true and whose clock differs from the store's now; nothing if all agree,
+ * or if the store cannot be read, since a profile is worth more than the note.
  */
 void host_clocks_note(struct store *s, const char *tenant,
                       bool (*is_meant)(const void *arg, const char *host),

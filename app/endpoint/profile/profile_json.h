@@ -34,8 +34,8 @@ int profile_retry_s(const struct session *s);
 /* True until the session has ended. */
 bool profile_runs(const struct session *s);
 /*
- * Reads a session again until it has ended or the time is over; returns at once
- * if too much of the pool is waiting. Leaves *s unchanged if the session was
- * deleted meanwhile.
+ * Reads a session again until it has ended or the time has passed; returns at
+ * once if too much of the pool is waiting. Leaves *s unchanged if the session
+ * was deleted meanwhile.
  */
 void profile_wait(struct call *c, int64_t seconds, struct session *s);

@@ -38,7 +38,7 @@ enum start_running {
  * process is known, waits for the workers of the hosts to look again, so that a
  * program that was just started or registered is found.
  *
- *   Shape    out has a host only if *running is START_RUNS, and one only
+ *   Shape    out has a host only if *running is START_RUNS, and only one
  *            unless "*" was asked for
  *   Errors   -1 with the reply, as call_begin(). Sets details for an error that
  *            follows.

@@ -45,7 +45,7 @@ uint32_t view_hash(const struct view_of *of);
 MUST_CHECK int
 view_render(struct call *c, const struct session *s, const struct format *f,
             const struct view_of *of, const struct blob *b);
-/* Renders a profile that is in memory, which of->sift changes. */
+/* Filters a profile in place by of->sift, and renders it. */
 MUST_CHECK int
 view_profile(struct call *c, const struct session *s, const struct format *f,
              const struct view_of *of, struct profile *p);

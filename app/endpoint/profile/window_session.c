@@ -121,7 +121,7 @@ window_session(const struct window *w, const struct series *of,
 	return 0;
 }
 
-/* Describes a window, with a note if the clock of its host is off. */
+/* Describes a window, with a note if the clock of its host is wrong. */
 static int
 describe(struct call *c, const struct window *w, const struct series *of,
          struct session *out)

@@ -121,7 +121,7 @@ find_keys(struct grouping *g)
 		g->labels[i] = json_loads(l->items[i].labels, 0, NULL);
 		json_object_foreach(g->labels[i], label, value) {
 			struct key *k = *label != '_' ? key_of(g, label, false)
-			                              : NULL; /* ours: ingest */
+			                              : NULL; /* from ingest */
 
 			if (k && json_is_string(value) && !rc)
 				rc = add_value(g, k, json_string_value(value));
@@ -182,9 +182,10 @@ find_sample_keys(struct grouping *g)
 }
 
 /*
- * Returns the first key that makes more than one group, or else one. A key of
- * samples only if all of the range was searched: others cost too much unless
- * requested; and no ids, which are as many as there were requests.
+ * Returns the first key that makes more than one group, or else the first that
+ * makes one. A key of samples counts only if the whole range was searched,
+ * since others cost too much unless requested, and if it is not an id, which
+ * differs by request.
  */
 static const struct key *
 usual_key(const struct grouping *g)

@@ -42,9 +42,10 @@ range_merged(struct call *c, struct range *r, struct profile **out);
 /* Names the parts that range_merge() left out: appends "sess-1, sess-2, sess-3
  * and 7 others: no cpu/nanoseconds values". */
 void range_put_unfit(const struct range *r, struct buf *out);
-/* Names those whose bytes are missing or damaged, and what to do. */
+/* Names the parts whose bytes are missing or damaged, and says what to do. */
 void range_put_lost(const struct range *r, struct buf *out);
-/* Writes a notice about each of both kinds, if any: items of an array. */
+/* Writes notices about lost parts, unfit parts and wrong clocks, if any: items
+ * of an array. */
 void range_put_notices(const struct range *r, struct buf *out);
 /* Logs the lost parts of a reply, if any. It is then neither kept nor has an
  * ETag, since they may be restored. */

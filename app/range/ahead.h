@@ -1,9 +1,9 @@
 /*
  * Read-ahead of the parts of a range: threads read and decode the next
  * profiles, most of the cost of a range, while earlier ones are being added up.
- * Parts are read in units: neighbours in a series that lie in one segment, of
- * which most count the stacks of one base (base/counted.h). It is decoded once
- * for all of them.
+ * Parts are read in units: neighbours in a series that lie in one segment, most
+ * of which count the stacks of one base (base/counted.h). The base is decoded
+ * once for all of them.
  *
  * 	ahead_new(range, &a)
  * 	ahead_next(a, &unit, &why)	until it returns -ENODATA, or less often

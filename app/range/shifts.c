@@ -23,9 +23,9 @@ static const int64_t longest_ms[] = {
 struct moment {
 	int64_t start_ms, end_ms;
 	double seconds, cost, samples;
-	double read_s, ran_s; /* seconds of its parts, and the same, each
-	                         multiplied by the share of the time in which
-	                         its threads could run that they ran */
+	double read_s, ran_s; /* seconds of its parts; the same, each weighted
+	                         by the share of its threads' runnable time in
+	                         which they ran */
 };
 
 /* The own cost of a function. */
@@ -546,8 +546,8 @@ count(struct counting *c, struct buf *why)
 	return c->names && c->total ? read_parts(c, why) : -ENOMEM;
 }
 
-/* Counts, and then without the parts that turned out to be lost: their time
- * would be one without cost. */
+/* Counts, and then again without the parts that turned out to be lost, whose
+ * time would seem to have no cost. */
 static int
 count_readable(struct counting *c, struct buf *why)
 {

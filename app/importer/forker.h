@@ -1,5 +1,5 @@
 /*
- * The process that forks importers. It reads nothing of what strangers send.
+ * The process that forks importers. It reads nothing that clients send.
  */
 #pragma once
 

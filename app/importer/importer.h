@@ -19,7 +19,7 @@ struct importer;
 
 /*
  * Starts the forker, or notes why it cannot be. Call this before anything is
- * read or opened that strangers must not see.
+ * read or opened that importers must not see.
  *   Owns     *out is the caller's; importer_stop() it
  *   Errors   -ENOMEM
  */

@@ -71,9 +71,9 @@ log_line(enum log_level level, const char *fmt, ...)
 	va_end(ap);
 	if (n > max)
 		n = max;
-	/* Texts of programs and servers may be in a line: none of them ends it,
-	 * sets the priority of the next, controls a terminal or turns its
-	 * direction. */
+	/* A line may quote programs and servers. Replace what could end the
+	 * line, set the priority of the next, control a terminal or reverse
+	 * the direction of text. */
 	driving_replace(line, (size_t)n, '?');
 	line[n++] = '\n';
 	if (write(STDERR_FILENO, line, (size_t)n) < 0)

@@ -22,8 +22,8 @@ pages_new(size_t n)
 	return p;
 }
 
-/* glibc maps a large block by itself, in front of it a header in the same page.
- * All of the mapping is advised, since mremap() refuses parts. */
+/* glibc maps a large block by itself, with a header before it in the same
+ * page. All of the mapping is advised, since mremap() refuses parts. */
 void
 pages_huge(void *p, size_t n)
 {

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Checks the numbers of "{n,m}". Returns its end, or NULL if one is too high.
- * *most: the highest. */
+/* Checks the numbers of "{n,m}". Returns their end, or NULL if one is too
+ * high. *most: the highest. */
 static const char *
 check_count(const char *p, size_t *most)
 {
@@ -37,9 +37,9 @@ skip_class(const char *p)
 }
 
 /*
- * The compiled form of what a count or a + repeats is copied: a + on a group
- * that has another one doubles it each time. Time grows with the fourth power
- * of the number of loops within others: a hundred take seconds.
+ * What a count or a + repeats is copied in its compiled form, so each + on a
+ * group that has another one doubles it. Time grows with the fourth power of
+ * the number of nested loops: a hundred take seconds.
  *   Source   glibc 2.36, posix/regcomp.c, parse_dup_op() and
  *            calc_eclosure_iter()
  */

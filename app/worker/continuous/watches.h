@@ -119,10 +119,10 @@ uint64_t watches_ways(const char *service_kind, const char *type);
 bool watches_wants(const struct continuous *c, const char *type);
 /*
  * Finds the series for new windows. Its labels are those of the service and of
- * its containers (targets.h); the service's take precedence. A new image makes a
- * new series, so that the versions of a program can be compared. If all of the
- * labels are too long for a fleet (BLOCK_LABELS_MAX), the containers' are left
- * out.
+ * its containers (targets.h); the service's take precedence. A new image makes
+ * a new series, so that the versions of a program can be compared. If all of
+ * the labels are too long for a fleet (BLOCK_LABELS_MAX), the containers' are
+ * left out.
  */
 MUST_CHECK int watches_series(struct watches *w, const struct targets *targets,
                               const struct service *s, const char *type,

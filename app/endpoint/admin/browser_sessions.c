@@ -12,7 +12,7 @@
 
 #define LINK_MS      INT64_C(600000) /* validity of a sign-in link */
 #define SIGN_IN_MS   INT64_C(3600000)
-#define SIGN_INS_MAX 500 /* of one actor within LINK_MS */
+#define SIGN_INS_MAX 500 /* of one actor within SIGN_IN_MS */
 
 static int64_t
 idle_ms(const struct call *c)

@@ -25,7 +25,7 @@ path_ok(const char *s)
 	return true;
 }
 
-/* True for the path of an executable, or for "*", any. */
+/* True for the path of an executable, or for "*". */
 static bool
 exe_ok(const char *s)
 {

@@ -29,8 +29,8 @@ dup_text(const char *s, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-/* Returns what "self" stands for: the worker's host, which is the one that the
- * service names, or else the only host, which may be this one. */
+/* Returns what "self" stands for: the host that the service names, or else
+ * this one, which may be the only one. */
 static const char *
 own_host(struct call *c, const struct service_rows *rows,
          char here[static CONF_HOST_MAX])

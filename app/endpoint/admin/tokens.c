@@ -134,7 +134,7 @@ limit_validity(struct call *c, struct token_ask *ask, int64_t default_ms,
 	return 0;
 }
 
-/* A key of the role join is valid for a day at most. */
+/* Limits a join key to a day, and refuses a host for a key of another role. */
 static int
 check_join(struct call *c, struct token_ask *ask)
 {

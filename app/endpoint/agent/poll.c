@@ -132,8 +132,8 @@ beat(struct poll *p)
 	return rc ? fail_store(p->c, rc) : 0;
 }
 
-/* Reads the name and tenant of a service. Only the store knows whether
- * they exist. */
+/* Reads the name and tenant of a service. Only the store knows whether they
+ * exist. */
 static int
 read_owner(struct call *c, const char *list, const json_t *j, char **tenant,
            char **service)
@@ -381,7 +381,8 @@ put_job(struct buf *out, const struct agent_job *j)
 	json_close(out, '}');
 }
 
-/* Writes the running jobs of the host that its poll did not list. */
+/* Renews the running jobs of the host that its poll listed, and writes the
+ * others. */
 static int
 put_jobs(struct poll *p, struct buf *out)
 {

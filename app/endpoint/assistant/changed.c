@@ -168,7 +168,7 @@ find_shifts(struct story *s, const struct material *m)
 /* --- captures: compared with the one before ------------------------------- */
 
 /* Finds what the capture is compared with: the newest earlier baseline, or
- * else the capture before. -ENOENT. */
+ * else the capture before. -ENOENT: there is neither. */
 static int
 find_base(struct story *s, const struct session *now, struct baseline *b,
           struct session *out)

@@ -193,7 +193,7 @@ put_lines(struct buf *out, const struct buf *text, size_t room)
 	return n == text->len;
 }
 
-/* Returns how many of `all` bytes a text may still grow by. */
+/* Returns by how many bytes a text may still grow, up to `all`. */
 static size_t
 room_of(const struct buf *out, size_t all)
 {

@@ -276,8 +276,8 @@ are_listed_together(const struct input *a, const struct input *b)
 	       !memcmp(a->content_types, b->content_types, n);
 }
 
-/* Writes the inputs from row i on that are listed with it, unless an earlier
- * row has done so. */
+/* Writes the inputs that are listed together with row i, unless an earlier row
+ * has done so. */
 static void
 put_inputs(struct buf *b, size_t i)
 {

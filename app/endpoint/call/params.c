@@ -336,8 +336,8 @@ path_param(const struct call *c, const char *name)
 	return NULL;
 }
 
-/* Returns KEY of name.KEY; NULL when the parameter does not
- * belong to this row. */
+/* Returns KEY of name.KEY; NULL when the parameter does not belong to this
+ * row. */
 static const char *
 match_key(const struct param_row *p, const char *name)
 {
@@ -445,7 +445,8 @@ is_known(enum op op, enum param_in in, const char *name)
 	return false;
 }
 
-/* Refuses two values of one parameter, since either may be meant. */
+/* Refuses two values of one parameter, since either may be meant; warns of
+ * unknown parameters. */
 static int
 check_query(struct call *c)
 {

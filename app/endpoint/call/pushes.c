@@ -99,7 +99,8 @@ find_unnamed(const struct profile *p, struct push_unnamed **out)
 	return rc;
 }
 
-/* True if the frame was asked for by this process not long ago. */
+/* True if this process asked for the frame not long ago; otherwise, remembers
+ * that it does now. */
 static bool
 is_asked(struct pushes *p, const struct push_windows *w,
          const struct profile_place *of, uint64_t address)

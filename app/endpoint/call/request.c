@@ -34,8 +34,8 @@ hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes a piece of the path in place, or of the query, where
- * '+' is a space. */
+/* Decodes a piece of the path in place, or of the query, where '+' is a
+ * space. */
 static int
 decode(char *s, bool query)
 {

@@ -220,7 +220,7 @@ find_kept(const struct question *q, struct buf *of, struct profile **out)
 	return 0;
 }
 
-/* Keeps a sum, unless its parts have changed meanwhile. */
+/* Keeps a sum that was costly, unless its parts have changed meanwhile. */
 static void
 keep(const struct question *q, const struct buf *of, const struct buf *now,
      const struct profile *p)

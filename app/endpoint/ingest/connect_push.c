@@ -125,7 +125,7 @@ take(void *arg, const struct importer_part *of, struct profile **made)
 	return 0;
 }
 
-/* Reads pprof, at once unless it has patterns. */
+/* Reads pprof: at once or, if it has patterns, in an importer. */
 static int
 read_profile(struct request_push *r, struct wire w, struct profile **out)
 {

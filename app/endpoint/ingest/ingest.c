@@ -171,8 +171,8 @@ read_config(struct push *p)
 		p->names = json_loadb(p->config.p, p->config.n, 0, NULL);
 }
 
-/* Reads the type from a name like shop.cpu, as clients without
- * labels send it. */
+/* Reads the type from a name like shop.cpu, as clients without labels send
+ * it. */
 static int
 read_type(struct call *c, struct push *p)
 {

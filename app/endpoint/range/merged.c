@@ -345,8 +345,8 @@ is_known(struct call *c, const struct range *r, const struct format *f,
 		stoker_version, view_hash(of));
 }
 
-/* Describes a range as a session for views; its report is
- * written to quality. */
+/* Describes a range as a session for views, and writes its report to
+ * quality. */
 static struct session
 shown_as(const struct range *r, const struct profile *p, struct buf *quality)
 {

@@ -156,9 +156,9 @@ find(struct agent *a, const char *session, struct agent_held_list *l,
 	return rc ? rc : *out ? 0 : -ENOENT;
 }
 
-/* Handles the answer to a result. One that the centre has stored or does not
- * want is removed here; one that it can't store stays, and its failure is sent
- * instead. */
+/* Handles the answer to a result. A result that the centre has stored or does
+ * not want is removed here; one that it can't store stays, and its failure is
+ * sent instead. */
 static int
 settle(struct agent *a, const struct fetch_answer *f, int body)
 {

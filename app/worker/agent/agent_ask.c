@@ -15,7 +15,8 @@
 #define MOST_MS  60000 /* each is twice the one before, up to this */
 #define SAID_MAX 200
 
-/* Varies ms by up to a tenth, so that hosts do not ask at the same time. */
+/* Returns ms in ns, varied by up to a tenth so that hosts do not ask at the
+ * same time. */
 int64_t
 agent_jitter_ns(int64_t ms)
 {

@@ -109,8 +109,8 @@ is_refused_as(const json_t *answer, const char *kind)
 	return code && !strcmp(code, kind);
 }
 
-/* Reads the centre's time from a refusal of this kind; -1 if the refusal is of
- * another kind. */
+/* Reads the time that the centre gives in a refusal of this kind; -1 for
+ * another answer. */
 static int64_t
 read_cursor(int body, const char *kind)
 {

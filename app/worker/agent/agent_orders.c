@@ -20,7 +20,8 @@
 #define LEASE_MOST_MS 3600000
 #define BYTES_MIN     (INT64_C(1) << 16)
 
-/* Returns a text without control characters, or NULL. */
+/* Returns a text; NULL if it is too long, or has control characters other than
+ * line feeds and tabs. */
 static const char *
 text_of(const json_t *j, const char *name, size_t max)
 {

@@ -69,7 +69,8 @@ put_jobs(const struct agent *a, const struct agent_held_list *l,
 
 /* --- processes ------------------------------------------------------------ */
 
-/* Writes a text of at most LINE_MAX_BYTES without control characters. */
+/* Writes up to LINE_MAX_BYTES of a text, with spaces for control
+ * characters. */
 static void
 put_line(struct buf *out, const char *key, const char *s)
 {

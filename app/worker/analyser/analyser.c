@@ -469,7 +469,7 @@ patience(const struct analyser *a, bool rings)
 
 		if (c)
 			left = capture_duration_ns(c) - capture_elapsed_ns(c);
-		if (left < wait) /* 0: over, but others are being written */
+		if (left < wait) /* 0: ended, but others are written first */
 			wait = left ? left : (uint64_t)NS_PER_MS;
 	}
 	return (struct timespec){(time_t)(wait / (uint64_t)NS_PER_S),

@@ -102,8 +102,8 @@ runs_fail(struct runs *c, struct run *v, enum capture_error error,
 	runs_drop(c, v);
 }
 
-/* Makes a run, which owns *job from then on, and frees it if a later step
- * fails. */
+/* Makes a run, which takes *job. Without memory, frees *job and returns
+ * NULL. */
 static struct run *
 run_new(struct runs *c, struct job *job, int64_t now_ns)
 {

@@ -29,7 +29,8 @@ runs_stop(struct runs *c, struct run *v)
 		log_warn("%s: the analyser takes no messages", v->ref.session);
 }
 
-/* Grants the opener the run's rights to its processes for its duration. */
+/* Grants the opener the run's rights to its processes for the rest of its
+ * duration. */
 static int
 say_may(const struct runs *c, const struct run *v, const struct followed *now,
         int64_t now_ns)
@@ -130,7 +131,8 @@ follow(struct runs *c, struct run *v, const struct targets *targets,
 	v->stamp = f.stamp;
 }
 
-/* False for a snapshot: no process can join it. */
+/* False for a fetched capture and for a snapshot: no process can join
+ * these. */
 static bool
 takes_time(const struct run *v)
 {
@@ -222,8 +224,8 @@ take_progress(struct runs *c, const struct msg_progress *m)
 	v->phase = m->phase == WORKER_FINISHING ? "symbolizing" : "capturing";
 }
 
-/* Takes a DONE; false if it is not about a run, or the run was given up
- * meanwhile. */
+/* Takes a DONE of a run, of symbolizing or of naming; false if none of these
+ * is in progress under its id. */
 static bool
 take_done(struct runs *c, const struct msg_done *m, const int fds[static 2])
 {

@@ -214,8 +214,9 @@ take_first(struct runs *c, struct run *v)
 	runs_take(c, v, &done, (const int[]){top, -1});
 }
 
-/* Drops a failed second step: the first step's profile is complete but for
- * leaks. */
+/* Gives up a second step that failed. If it was for both states and leaks,
+ * fetches the states alone; otherwise the first step's profile is the
+ * result. */
 static void
 give_up_second(struct runs *c, struct run *v)
 {

@@ -103,7 +103,8 @@ if_there(const struct blob *b)
 	return *b->id ? b : NULL;
 }
 
-/* Ends the job, and queues its profile for the service's collector, at once. */
+/* Ends the job, and queues its profile for the service's collector, in one
+ * transaction. */
 static int
 finish_job(struct runs *c, const struct run *v, const struct job_end *end)
 {

@@ -713,8 +713,8 @@ is_under_way(const struct deliveries *d, const struct delivery *of)
 	return false;
 }
 
-/* Begins the delivery of a row, and takes the row; unless its service has
- * another one under way, or has to wait. */
+/* Begins the delivery of a row, which it takes, unless its service has another
+ * one under way or has to wait. Drops a row that has waited too long. */
 static void
 begin(struct deliveries *d, struct delivery *of, int64_t now_ms, int64_t now_ns)
 {

@@ -137,7 +137,8 @@ error_of(const struct msg_done *m)
 	return m->error < CAPTURE_ERRORS ? m->error : CAPTURE_INTERNAL;
 }
 
-/* Keeps a first reading, for which there is no window. */
+/* Ends a capture that made a first reading, and so no window: a gap if there
+ * was an earlier reading (had). */
 static void
 first_reading(struct periodics *t, struct periodic *v, bool had)
 {

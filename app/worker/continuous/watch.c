@@ -31,7 +31,8 @@ watches_send(const struct watches *w, enum msg_type type, const char *id)
 	                       : msg_send(w->analyser, &m, sizeof(m), NULL, 0);
 }
 
-/* Grants access to a watch's processes; NULL once the watch has ended. */
+/* Grants access to a watch's processes; now is NULL once the watch has
+ * ended. */
 static int
 say_look(const struct watches *w, struct watch *v, const struct followed *now)
 {

@@ -217,7 +217,7 @@ judge(struct debuginfod *d, const struct fetch_answer *a)
 	return FAILED;
 }
 
-/* Does not ask a server that failed for a while. */
+/* For a while, asks nothing of a server that failed. */
 static void
 let_rest(struct debuginfod *d, const struct fetch_answer *a, int64_t now_ns)
 {

@@ -9,7 +9,8 @@
 
 #define QUIT_BIT (UINT64_C(1) << (SIGQUIT - 1))
 
-/* True when a line ends with this path; a newline in a path is written \012. */
+/* True when a line ends with this path, even if the file was deleted; a
+ * newline in a path is written \012. */
 static bool
 maps_file(const char *maps, const char *name)
 {

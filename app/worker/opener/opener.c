@@ -317,8 +317,8 @@ serve_clients(struct opener *o, const struct pollfd *fds, size_t n)
 			leave(o, i);
 }
 
-/* Gives up parts that were killed but do not end: another analyser takes the
- * place of one; without a scheduler, the worker ends. */
+/* Gives up parts that were killed but do not end: the analyser is replaced;
+ * without a scheduler, the worker ends. */
 static void
 leave_stuck(struct opener *o)
 {

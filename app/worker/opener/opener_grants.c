@@ -127,7 +127,8 @@ remove_row(struct grants *g, size_t i)
 	        (--g->n - i) * sizeof(g->rows[0]));
 }
 
-/* Removes the grant that ends first; false if none has an end. */
+/* If there is no room, removes the grant that ends first; false if none has an
+ * end. */
 static bool
 make_room(struct grants *g)
 {

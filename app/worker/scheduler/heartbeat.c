@@ -52,9 +52,9 @@ lock_within(int fd, unsigned seconds)
 	return rc == -EINTR ? -EEXIST : rc;
 }
 
-/* Takes the lock of this host. The API's user may
- * create or remove the file, and so keep the worker from starting, but the file
- * is never read, and no link is followed. */
+/* Takes the lock of this host. The API's user may create or remove the file,
+ * and so keep the worker from starting, but the file is never read, and no
+ * link is followed. */
 static int
 lock_host(const struct conf *conf, int *out)
 {

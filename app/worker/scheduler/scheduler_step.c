@@ -299,7 +299,8 @@ start(struct scheduler *s, struct job *j, const struct service *service,
 	return runs_start(&s->runs, j, ways, may(service, ways), &now, now_ns);
 }
 
-/* Waits for the fetcher; the opener answers at once. */
+/* Asks for a fetcher unless one runs, and waits; the opener answers at
+ * once. */
 int
 scheduler_want_fetcher(void *arg)
 {
@@ -398,7 +399,7 @@ answer_surveys(struct scheduler *s, int64_t now_ns, bool *out)
 	                                 &s->targets.reader, &s->procs);
 }
 
-/* Looks for processes because a capture found none of its service. */
+/* Looks for processes if the API has asked for a look since the last one. */
 static int
 look_for_start(struct scheduler *s, int64_t now_ns)
 {

@@ -66,8 +66,8 @@ struct facts {
 	long paranoid, ptrace_scope, kptr;
 	uint64_t caps; /* in effect in the opener */
 	bool is_root;  /* the opener runs as root */
-	/* The worker runs in a container, and whether that sees the host's
-	 * users and processes. */
+	/* The worker runs in a container, whose user or PID namespace is not
+	 * the host's. */
 	bool contained, other_users, other_pids;
 };
 

@@ -229,7 +229,8 @@ triggers_step(struct triggers *t, int64_t now_ns)
 
 /* --- windows -------------------------------------------------------------- */
 
-/* Returns the oldest value of the last hour; 0 if there is none. */
+/* Returns the oldest value of the last hour; 0 if there is only one, or
+ * none. */
 static int64_t
 value_before(struct triggers *t, const char *series)
 {
@@ -344,9 +345,9 @@ cost_of(const struct rule *r, int64_t from_ms, int64_t to_ms)
 	return n > 0 ? sum / n : 0;
 }
 
-/* Returns how many times as much the function costs since the last shift, by
- * share or by time, whichever rose less: when another function costs less, the
- * share rises alone. */
+/* Returns by which factor the function's cost rose at the last shift, by share
+ * or by time, whichever rose less: when another function costs less, the share
+ * rises alone. */
 static double
 times(const struct rule *r, const struct shift *s)
 {

@@ -126,8 +126,8 @@ check_sign_in_link(struct call *c, const char *secret)
 	return 0;
 }
 
-/* True when list has one of the groups, which are separated by commas or
- * spaces. */
+/* True when list is "*" or has one of the groups, which are separated by
+ * commas or spaces. */
 static bool
 is_member(const char *list, const char *groups)
 {

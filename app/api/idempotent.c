@@ -128,8 +128,8 @@ begin(struct call *c)
 	return rc ? 0 : look_up(c);
 }
 
-/* True for a call that creates nothing and holds no secret: a repeated one is
- * harmless. */
+/* True for a call that creates nothing and whose reply holds no secret:
+ * repeating it is harmless. */
 static bool
 needs_no_key(const struct route *r)
 {

@@ -59,7 +59,7 @@ find_file(const struct compared *x, const struct session *of, struct blob *out)
 	       bytes <= MOST_BYTES;
 }
 
-/* Signals are for the serving thread. */
+/* Starts the thread with signals blocked: they are for the serving thread. */
 static int
 start(struct beside *b)
 {

@@ -32,7 +32,7 @@ compared_done(struct compared *x)
 	session_done(&x->now);
 }
 
-/* Returns 0 while somebody waits for the result. */
+/* Returns 0 while a client waits for the result, and time is left. */
 static int
 go_on(const struct compared *x)
 {

@@ -24,7 +24,8 @@ struct forker {
 	struct forker_reply lacks; /* reply to asks, if no child can be made */
 };
 
-/* Limits that others set may leave an importer less memory. */
+/* Tries to map half of the bytes: limits that others set may leave an importer
+ * less memory. */
 static int
 try_memory(int64_t bytes)
 {
@@ -101,7 +102,7 @@ end(struct forker *f, const struct forker_ask *ask)
 	return reply;
 }
 
-/* Returns false at the end. */
+/* Serves one ask; false at the end. */
 static bool
 serve(struct forker *f)
 {
@@ -118,7 +119,8 @@ serve(struct forker *f)
 	return !msg_send(f->socket, &reply, sizeof(reply), NULL, 0);
 }
 
-/* Replaces the descriptors of the API, its listening socket among them. */
+/* Closes the descriptors of the API, its listening socket among them; standard
+ * input and output become /dev/null. */
 static int
 close_all(const struct forker *f)
 {

@@ -106,7 +106,7 @@ ask_forker(struct importer *im, const struct forker_ask *ask, int socket,
 	return out->lack ? lacking(im, out->lack, out->err) : 0;
 }
 
-/* Kills an importer, and says how it ended if it had ended before. */
+/* Kills an importer. *status says how it ended if it had ended before. */
 static int
 end(struct importer *im, uint32_t child, int *status)
 {
@@ -250,7 +250,7 @@ say(struct talk *t, struct iovec *v, size_t nv)
 	return 0;
 }
 
-/* The socket of a process that dies is reset if bytes are left in it. Source:
+/* The socket of a process that dies is reset if it has unread bytes. Source:
  * unix_release_sock() of Linux. */
 static int
 hear(struct talk *t, void *p, size_t n)
@@ -300,7 +300,7 @@ hear_text(struct talk *t, uint64_t n, struct buf *out)
 	return rc ? rc : buf_err(out);
 }
 
-/* True for a message that an importer may send if nobody has taken it over. */
+/* True for a message that an importer may send unless it was taken over. */
 static bool
 is_sound(const struct importer_ask *a, const struct importer_said *s)
 {

@@ -43,7 +43,7 @@ reading_done(struct reading *r)
 
 /* --- words ---------------------------------------------------------------- */
 
-/* Returns false at the end. */
+/* Reads n bytes; false at the end. */
 static bool
 hear(int socket, void *p, size_t n)
 {

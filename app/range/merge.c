@@ -127,7 +127,7 @@ add_unit(const struct adding *a, struct ahead_unit *u)
 	return rc;
 }
 
-/* Returns 0 while a client waits for the result. */
+/* Returns 0 while a client waits for the result, and time is left. */
 static int
 go_on(const struct range *r, int64_t end_ns)
 {

@@ -76,7 +76,8 @@ wants(const struct range *r, const struct series *s)
 	       is_admitted(r, s->host, s->labels);
 }
 
-/* Finds the series that the filters allow, without a limit. */
+/* Finds the series that the filters allow; RANGE_MAX_SERIES is checked
+ * later. */
 static int
 find_series(struct range *r)
 {

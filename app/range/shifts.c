@@ -291,7 +291,8 @@ read_parts(struct counting *c, struct buf *why)
 
 /* --- shifts --------------------------------------------------------------- */
 
-/* Returns samples per unit of cost. */
+/* Returns samples per unit of cost in a moment; of all, if m is NULL or has no
+ * cost. */
 static double
 worth(const struct counting *c, const struct moment *m)
 {
@@ -463,7 +464,7 @@ find_named(const struct counting *c)
 	                        : &total);
 }
 
-/* A function, by its number of samples. */
+/* A function that has enough samples, and its cost. */
 struct busy {
 	uint32_t id;
 	double cost;
@@ -496,7 +497,8 @@ by_move(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Counts the functions that have enough samples, the busiest first. */
+/* Lists the functions that have enough samples, the costliest first. Returns
+ * their number, at most SHIFTS_TESTED. */
 static size_t
 find_busy(const struct counting *c, struct busy *out)
 {

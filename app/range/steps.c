@@ -206,8 +206,8 @@ spread_all(struct steps *s, struct buf *why)
 	return 0;
 }
 
-/* Sets how much of each step is covered; a gauge's sums become
- * means over that. */
+/* Sets how much of each step is covered; a gauge's sums become means over
+ * that. */
 static int
 cover(struct steps *s)
 {

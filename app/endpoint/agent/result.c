@@ -302,7 +302,7 @@ bad_profile(struct call *c, int rc, const struct buf *why)
 	return fail(c, InvalidProfile, buf_str(why));
 }
 
-/* Decodes the profile within the bounds of viewers. */
+/* Decodes the profile within the limits of [upload]. */
 static int
 read_profile(struct call *c, struct result *r)
 {

@@ -26,7 +26,7 @@
 struct importer {
 	int control;  /* to the forker; -1: it could not be forked */
 	int small;    /* to the importer of small files; -1: none */
-	char *tenant; /* whose files that one reads */
+	char *tenant; /* whose files the small importer reads */
 	struct finding finding;
 };
 
@@ -166,9 +166,9 @@ struct talk {
 	const struct importer_ask *ask;
 	int socket;
 	bool gone;   /* it closed its end: it has died */
-	bool unread; /* before a reader saw the file */
+	bool unread; /* it died before a reader saw the file */
 	bool parted; /* a part was given out */
-	bool ended;  /* and everything was received */
+	bool ended;  /* the end was received, and the importer may be reused */
 	struct buf *why;
 };
 

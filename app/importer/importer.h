@@ -32,7 +32,7 @@ struct importer_part {
 	const struct input *format;
 	const struct type *type;      /* NULL: it was not chosen */
 	const char *service, *labels; /* of otlp_read() */
-	uint32_t profiles;            /* likewise */
+	uint32_t profiles;            /* of otlp_read(), too */
 };
 
 enum importer_task {

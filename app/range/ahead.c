@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define THREADS     2  /* of parts in files, which take a CPU each */
-#define MAX_THREADS 8  /* of parts in other places, which mostly wait */
+#define THREADS     2  /* for parts in files; each takes a CPU */
+#define MAX_THREADS 8  /* for parts in other places; most wait */
 #define SLOTS       16 /* units that are made, or being made */
 #define UNIT_PARTS  128
 /* Stored bytes of all slots; decoded, profiles take about ten times as much. */
@@ -35,7 +35,7 @@ struct ahead {
 	size_t nthreads;
 	struct ahead_slot last; /* the unit that the caller has */
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t changed;
 	size_t next, taken; /* unit to begin, unit to be taken */
 	bool stop;

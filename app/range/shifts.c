@@ -46,7 +46,7 @@ struct counting {
 	struct strings *names;
 	struct row *rows; /* by name */
 	uint32_t nrows, nkept;
-	uint32_t named; /* of the named function */
+	uint32_t named; /* index of the named function in rows */
 	double *total;  /* cost of the named function, callees included */
 };
 
@@ -502,7 +502,7 @@ by_move(const void *a, const void *b)
 static size_t
 find_busy(const struct counting *c, struct busy *out)
 {
-	double samples = worth(c, NULL); /* of a unit of cost */
+	double samples = worth(c, NULL); /* per unit of cost */
 	size_t n = 0;
 
 	for (size_t i = 0; i < c->nrows; i++)

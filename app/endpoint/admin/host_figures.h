@@ -8,7 +8,7 @@
 #include "store/worker.h"
 
 struct host_figure {
-	size_t at; /* of an int64_t in what read() fills */
+	size_t at; /* offset of an int64_t in what read() fills */
 	const char *metric, *kind, *help;
 };
 
@@ -16,7 +16,7 @@ struct host_figures {
 	const char *prefix; /* of the metrics' names */
 	const struct host_figure *rows;
 	size_t n;
-	size_t bytes; /* of what read() fills, which has no pointers */
+	size_t bytes; /* size of what read() fills, which has no pointers */
 	/* Reads what a worker publishes; false if it is gone or publishes
 	 * nothing of this. */
 	bool (*read)(const struct worker *w, void *out);

@@ -464,7 +464,8 @@ each_tenant(struct poll *p,
 	return rc;
 }
 
-/* Appends a tenant's generation. An unsettled one makes the whole text "". */
+/* Appends a tenant's generation, or "?" while it is unsettled: the reply then
+ * has no generation. */
 static int
 add_generation(struct poll *p, const char *tenant, struct buf *out)
 {

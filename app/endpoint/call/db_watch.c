@@ -35,7 +35,7 @@ db_watch_until(struct call *c, int (*check)(struct call *c, void *arg),
 	struct db *db = c->env->store.db;
 	int rc;
 
-	(void)db_woken(db); /* of commits that check() sees */
+	(void)db_woken(db); /* forget commits that check() will see */
 	rc = check(c, arg);
 	if (rc != -EAGAIN)
 		return rc;

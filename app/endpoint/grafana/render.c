@@ -19,7 +19,7 @@
 
 #define DOT_NODES  (1u << 16) /* of the tree that a call graph is made of */
 #define NS_SAMPLES INT64_C(1000000000)
-#define RATE       100 /* of values that are not times */
+#define RATE       100 /* sampleRate of values that are not times */
 
 /* --- the question --------------------------------------------------------- */
 

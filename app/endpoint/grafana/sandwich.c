@@ -11,7 +11,7 @@
 
 /* The tree of one side. Its names are those of the report, by their ids. */
 struct side {
-	const char *key; /* of its function */
+	const char *key; /* name of the tree's member in the reply */
 	const struct tree *tree;
 	int64_t least;  /* total of a node that is not left out */
 	bool with_self; /* costs of the nodes themselves mean something */

@@ -2,9 +2,9 @@
 
 #include "profile/tree.h"
 
-/* Nodes of a tree for each node shown: the shown ones are chosen among them. */
+/* A tree has this many nodes for each node shown, to choose from, */
 #define CHOICE 16
-#define ROOM   (1u << 16) /* at least */
+#define ROOM   (1u << 16) /* and at least these */
 
 uint32_t
 shown_room(uint32_t most)

@@ -134,7 +134,7 @@ read_parts(struct export *e)
 		return 0;
 	if (!why.len)
 		buf_puts(&why, buf_str(&e->why));
-	if (rc == -EPROTONOSUPPORT) /* of another layout */
+	if (rc == -EPROTONOSUPPORT) /* no known layout */
 		rc = -EBADMSG;
 	return taken_refuse(e->c, rc, buf_str(&why));
 }

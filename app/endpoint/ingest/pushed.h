@@ -46,7 +46,7 @@ struct pushed_list {
 		char app[INGEST_APP_MAX];
 		char *labels;
 	} * parts;
-	struct push_windows *windows; /* of the parts */
+	struct push_windows *windows; /* of all parts, in order */
 	uint32_t n, part_room, window_room;
 };
 void pushed_list_done(struct pushed_list *l);

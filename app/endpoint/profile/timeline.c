@@ -24,7 +24,7 @@ struct lane {
 };
 
 struct slots {
-	uint64_t length_us; /* of each */
+	uint64_t length_us; /* of each slot */
 	uint32_t n;
 	uint32_t *counts;
 };

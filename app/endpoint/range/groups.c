@@ -31,7 +31,7 @@
 struct group {
 	const char *value; /* borrowed from the series, or from merged */
 	struct steps steps;
-	double cost; /* of a gauge its mean */
+	double cost; /* for a gauge, the mean */
 	double ms;   /* covered */
 };
 

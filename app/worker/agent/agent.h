@@ -68,7 +68,7 @@ struct agent {
 	bool beats;           /* that poll has the worker's row */
 	struct block_waiting waiting;       /* windows, as of the last look */
 	int64_t waiting_ns;                 /* when to look again */
-	char generation[AGENT_GENERATIONS]; /* of the services here */
+	char generation[AGENT_GENERATIONS]; /* of this host's services */
 	int64_t lease_ms, max_bytes;        /* set by the centre; 0: not yet */
 	int64_t asked_ms; /* this host's clock at the last poll */
 	int64_t clock_ms; /* how far this host's clock is ahead of the

@@ -6,7 +6,7 @@
 
 #define AGENT_POLL_MAX   ((size_t)1 << 20) /* as in routes.def */
 #define AGENT_ORDER_MAX  ((size_t)8 << 20)
-#define AGENT_ANSWER_MAX ((uint64_t)65536) /* to a result or a block */
+#define AGENT_ANSWER_MAX ((uint64_t)65536) /* bytes, to a result or a block */
 #define AGENT_FULL       200 /* held jobs at which no more are requested */
 
 /*

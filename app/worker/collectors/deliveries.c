@@ -23,7 +23,7 @@
 #define AFTER_MAX_S  3600  /* longest pause that a collector may ask for */
 #define ANSWER_MAX   65536 /* bytes */
 #define SERVICES_MAX 10000
-#define DROP_MAX     1000 /* at once */
+#define DROP_MAX     1000 /* most deliveries dropped at once */
 #define DEATHS_MAX   3
 #define PUBLISHED    16 /* problems in a heartbeat */
 

@@ -37,7 +37,7 @@ struct deliveries {
 			DELIVERY_IS_READ,  /* the analyser reads the reply */
 		} state;
 		struct delivery of;
-		uint64_t fetch; /* while it is sent */
+		uint64_t fetch; /* id of the request, while it is sent */
 		uint64_t bytes; /* of the request, while it is sent */
 		int reply;      /* once it is answered */
 	} items[DELIVERIES_MAX];

@@ -23,7 +23,7 @@
 #include <limits.h>
 
 #define CONTAINER_ID_MAX    128 /* bytes of an id or name, and a NUL */
-#define CONTAINER_SPACE_MAX 64  /* of a namespace of containerd */
+#define CONTAINER_SPACE_MAX 64  /* of a containerd namespace */
 
 /* Runtimes, as bits. */
 enum {
@@ -36,11 +36,11 @@ enum {
 };
 
 struct container_group {
-	unsigned runtimes; /* that may have made it */
+	unsigned runtimes; /* that may have made the container */
 	char id[CONTAINER_ID_MAX];
-	char space[CONTAINER_SPACE_MAX]; /* of containerd */
-	/* The folder in which the group was made, below /sys/fs/cgroup of
-	 * version 2, and below its hierarchy of version 1: "" or "systemd". */
+	char space[CONTAINER_SPACE_MAX]; /* containerd's namespace */
+	/* The folder in which the group was made, below /sys/fs/cgroup with
+	 * version 2, or below this hierarchy there with version 1. */
 	char hierarchy[32];
 	char folder[PROC_GROUP_MAX];
 	char name[NAME_MAX + 1]; /* of the group in that folder */

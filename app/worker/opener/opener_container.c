@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_NAMES 50000 /* of a folder that is searched */
+#define MAX_NAMES 50000 /* most names that are read in a folder */
 
 static const char *const files[] = {
 #define CONTAINER_FILE(runtime, form, path) path,

@@ -14,8 +14,8 @@ struct opener_groups {
 	char path[PROC_GROUP_MAX + 32];
 	uint32_t n;
 	struct {
-		uint32_t length;    /* of its path */
-		uint64_t us, inode; /* time lost to its quota */
+		uint32_t length;    /* of the path to this level */
+		uint64_t us, inode; /* us: time lost to its quota */
 	} levels[GROUPS_DEPTH];
 };
 

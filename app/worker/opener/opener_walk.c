@@ -24,7 +24,7 @@ struct walk {
 	 * runs, and the one last found to be local.
 	 */
 	dev_t root, local;
-	char rest[HOST_MAX_PATH]; /* of the path */
+	char rest[HOST_MAX_PATH]; /* the part of the path still to walk */
 };
 
 static void

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEPTH_MAX 64 /* of processes that started one another */
+#define DEPTH_MAX 64 /* most ancestors that are followed */
 
 /* The cost of a listed process and of the processes it stands for. */
 struct usage {

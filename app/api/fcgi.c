@@ -48,7 +48,7 @@ fcgi_body(FCGX_Request *f, struct request *r, struct buf *body)
 		body->len += (size_t)n;
 		left -= (size_t)n;
 	}
-	/* the end of the stream, which comes after all of it */
+	/* the stream must end after the body */
 	if (FCGX_GetChar(f->in) != EOF || FCGX_GetError(f->in))
 		return -EPIPE;
 	r->body = buf_str(body);

@@ -256,7 +256,7 @@ was_read(const struct request *r)
 	       !ioctl(r->peer_fd, FIONREAD, &unread) && !unread;
 }
 
-/* Serves one connection. Returns 0 also if another process was quicker, or if
+/* Serves one connection. Also returns 0 if another process was quicker, or if
  * no request could be read. */
 static int
 accept_one(struct loop *l, FCGX_Request *f)

@@ -18,7 +18,7 @@
 /* An importer collects up to this many bytes before it sends them, so that it
  * wakes the API once. */
 #define TOGETHER ((size_t)64 << 10)
-/* Limit of the bytes that are sent beside a profile. */
+/* Limit of the bytes that are sent along with a profile. */
 #define BESIDE (TOGETHER + 20 * IMPORTER_TEXT_MAX)
 
 struct reading {

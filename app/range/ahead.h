@@ -49,8 +49,8 @@ DEFINE_CLEANUP(struct ahead *, ahead_free)
  */
 MUST_CHECK int
 ahead_next(struct ahead *a, struct ahead_unit **out, struct buf *why);
-/* Returns the profile of a part of the unit, which is valid until that of
- * another is asked for; for an empty part, one without rows. A counted profile
+/* Returns the profile of a part of the unit, which is valid until another
+ * part's is requested; for an empty part, one without rows. A counted profile
  * has all rows of its base.
  *   Errors   -EBADMSG; why it is lost */
 MUST_CHECK int

@@ -14,7 +14,7 @@
 
 /* Parts are split until they are worth this many equal ones. */
 #define WORTH 16
-/* Limits of reading parts, beside those of the range itself. */
+/* Limits of reading parts, in addition to those of the range itself. */
 #define MAX_STORED ((int64_t)24 << 20) /* bytes, as stored */
 #define MAX_NS     (4 * NS_PER_S)
 

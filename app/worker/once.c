@@ -24,7 +24,7 @@ struct once_run {
 	int status;
 };
 
-/* Runs the check that may explain an error, except that of the store: there is
+/* Runs the check that may explain an error, except the store's, since there is
  * no database. */
 static void
 look_for_cause(const struct once_run *r, enum check c, struct finding *out)

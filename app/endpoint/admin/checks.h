@@ -22,7 +22,7 @@ json_t *checks_of_worker(const struct worker *w);
 const char *checks_block(const json_t *findings);
 /* Finds the finding of a check in a list; NULL: none. */
 const json_t *checks_find(const json_t *findings, enum check c);
-/* True for a finding because of which some profiles are missing or less
+/* True for a finding that explains why profiles are missing or less
  * complete. */
 bool checks_is_poor(const json_t *finding);
 /* Returns a member of a finding; "" when there is none. */

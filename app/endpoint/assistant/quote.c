@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Characters that are not seen or reorder text. Source: Unicode 15, general
+/* Characters that are invisible or reorder text. Source: Unicode 15, general
  * categories Cc, Cf, Zl, Zp and Co, as far as fonts hide them. */
 static const struct {
 	uint32_t first, last;

@@ -7,8 +7,8 @@
 
 /*
  * Appends a name in double quotes. The program that has the name may be
- * hostile: control characters, quotes, and characters that are not seen, or
- * that change the direction of text, are escaped as \u{...}. A name therefore
- * ends at its quote, stays on its line, and has no hidden part.
+ * hostile: control characters, quotes, and characters that are invisible or
+ * change the direction of text are escaped as \u{...}. A name therefore ends
+ * at its quote, stays on its line, and has no hidden part.
  */
 void quote_name(struct buf *out, const char *name);

@@ -18,7 +18,7 @@ extern const size_t ntools;
 /* Finds a tool that the caller may use; NULL when there is none. */
 const struct tool *tool_find(const struct call *c, const char *name);
 /*
- * Checks that the arguments are those of the tool, and runs it.
+ * Checks the arguments of the tool, and runs it.
  *   Errors   -1 with the reply
  */
 MUST_CHECK int tool_run(struct call *c, const struct tool *t,

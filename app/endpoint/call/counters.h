@@ -1,6 +1,6 @@
 /*
  * State that the pool shares: request counters, tickets that let at most half
- * of the pool wait, and places for heavy requests, of which no tenant has all.
+ * of the pool wait, and places for heavy requests: no tenant may take them all.
  * These are in one file in [api] run_dir, which every process maps.
  *
  * A process owns a slot by an open-file-description lock on its byte of the

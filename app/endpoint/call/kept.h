@@ -32,7 +32,7 @@ void kept_close(struct kept *k);
  *   Errors   false, with an empty body: there is none, or it is damaged
  */
 bool kept_find(struct call *c, const struct buf *of);
-/* As kept_find(), for bytes of which several operations make their results. */
+/* As kept_find(), for bytes that several operations make results from. */
 bool kept_read(struct call *c, const struct buf *of, struct buf *out);
 void kept_write(struct call *c, const struct buf *of, const struct buf *bytes);
 /* Keeps the body of the reply if the call was heavy and, as kept_write(),

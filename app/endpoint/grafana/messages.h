@@ -31,9 +31,9 @@ enum {
 };
 
 /*
- * Reads a request. Members of *out have the names of messages.def, and only
- * members that were sent and that the message has: texts, integers, reals, and
- * lists and objects of these.
+ * Reads a request. *out has the members that were sent and that the message
+ * has, by their names in messages.def: texts, integers, reals, and lists and
+ * objects of these.
  *
  *   Shape    JSON may spell a name in camel case or as in the .proto file, and
  *            an integer as a text

@@ -57,8 +57,8 @@ groups_done(struct groups *g)
 
 /* --- groups --------------------------------------------------------------- */
 
-/* Writes the values that a subject has of the keys: subjects of one group have
- * the same text. */
+/* Writes a subject's values of the keys: the text is equal for all subjects of
+ * a group. */
 static void
 put_key(const struct groups *g, const struct subject *s, struct buf *out)
 {

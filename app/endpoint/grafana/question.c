@@ -252,7 +252,7 @@ add_service(const struct question *q, const char *service, struct merge *m,
 		*only = TAKE(p);
 		return 0;
 	}
-	/* services may count other values beside the one that is shown */
+	/* services may count other values besides the one that is shown */
 	rc = profile_reduce(p, q->type) ?: merge_add(m, p);
 	return rc == -ENODATA ? 0 : rc ? range_fail(q->c, &r, rc, NULL) : 0;
 }

@@ -10,7 +10,7 @@
  *
  *   Shape    names in camel case or as in the .proto file; profiles in base64,
  *            either alphabet, with or without padding
- *   Errors   -EBADMSG with a line in why; those of out. out is then cut short
+ *   Errors   -EBADMSG with a line in why; an error of out. out is cut short
  *   Source   protobuf.dev/programming-guides/json; RFC 4648, 4 and 5
  */
 MUST_CHECK int

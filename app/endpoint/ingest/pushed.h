@@ -51,9 +51,8 @@ struct pushed_list {
 };
 void pushed_list_done(struct pushed_list *l);
 /*
- * Adds the windows of a profile, of the types that its values have by
- * themselves. It is the last of the list even if this fails, but for -E2BIG and
- * -ENOMEM.
+ * Adds the windows of a profile, of the types to which its values belong. It
+ * is the last of the list even if this fails, but for -E2BIG and -ENOMEM.
  *
  *   Shape    app is the service's name; labels is a JSON object
  *   Errors   -E2BIG past most; those of pushed_types(), with a line in why

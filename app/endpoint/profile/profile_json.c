@@ -30,7 +30,7 @@ has_ended(struct call *c, void *arg)
 	return profile_runs(s) ? -EAGAIN : 0;
 }
 
-/* If waiting is not possible, the reply has the present state. */
+/* If waiting is not possible, the reply shows the present state. */
 void
 profile_wait(struct call *c, int64_t seconds, struct session *s)
 {

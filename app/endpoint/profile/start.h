@@ -50,7 +50,7 @@ start_find_hosts(struct call *c, const struct start_ask *ask,
  * Asks the workers of the hosts to look at the processes, and waits for all of
  * them. No transaction may be open, or they could not answer.
  *
- *   Shape    *out_looked_ms is that of the first host that looked
+ *   Shape    *out_looked_ms is when the first host looked
  *
  *   Errors   -ETIMEDOUT: a host did not look in time, or too many calls wait;
  *            -ECANCELED: the client is gone; those of the store

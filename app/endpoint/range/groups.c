@@ -1,6 +1,6 @@
 /*
  * GET history/groups: what a type costs by host, by the value of a label of its
- * series, or by that of a label of its samples.
+ * series, or of a label of its samples.
  */
 #include "base/clock.h"
 #include "base/json.h"

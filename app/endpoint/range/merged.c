@@ -402,7 +402,7 @@ merge_get(struct call *c)
 		             "%s; filename=\"%s-%s-merge.%s\"",
 		             view_disposition(f), r.service, r.type,
 		             f->extension);
-	/* captures that come later may have the text */
+	/* later captures may add the text */
 	if ((!f || f->use != FORMAT_LISTED) && is_known(c, &r, f, &of))
 		return answer_empty(c, 304);
 	rc = range_merged(c, &r, &p);

@@ -100,7 +100,7 @@ read_orders(struct agent *a, int body, int64_t *out_poll_ms)
 	          : agent_take_orders(a, buf_str(&text), text.len, out_poll_ms);
 }
 
-/* Records that the centre has the data of the poll. */
+/* Records that the centre has received the data of the poll. */
 static void
 note_reported(struct agent *a, int64_t now_ns)
 {

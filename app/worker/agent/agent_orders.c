@@ -208,7 +208,7 @@ read_job(const json_t *j, struct agent_job *out)
 	        !strcmp(out->origin, SESSION_SAMPLY));
 }
 
-/* Takes a job. If that fails, the next poll's reply has the job again. */
+/* Takes a job. If that fails, the next poll's reply offers the job again. */
 static int
 take_job(struct agent *a, const json_t *j)
 {

@@ -135,7 +135,7 @@ write_processes(struct agent *a, struct buf *out)
 	return rc ? rc : buf_err(out);
 }
 
-/* Writes the processes if they have changed, and from time to time in any case,
+/* Writes the processes if they have changed, and periodically in any case,
  * since the centre may have lost them. */
 static int
 put_processes(struct agent *a, int64_t now_ns, struct buf *out)

@@ -46,8 +46,8 @@ open_part(const struct agent *a, const char *session, const char *kind,
 	return rc == -ENOENT ? 0 : rc;
 }
 
-/* Opens the files of a session. Those beside the profile are left out if there
- * is no room for them. */
+/* Opens the files of a session. Files other than the profile are left out if
+ * there is no room for them. */
 static int
 open_parts(const struct agent *a, const char *session,
            struct result_part parts[static PARTS])

@@ -218,7 +218,7 @@ pass_time(const struct analyser *a, const struct analyser_job *job, void *state,
 	eventfd_t told = 0;
 	int rc;
 
-	/* the first look is over: from now on, everything counts */
+	/* the first look has ended: from now on, everything counts */
 	rc = turn_pause();
 	while (!rc && told < ANALYSER_STOP &&
 	       (left = end - clock_mono_ns()) > 0) {

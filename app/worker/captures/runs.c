@@ -231,7 +231,7 @@ take_done(struct runs *c, const struct msg_done *m, const int fds[static 2])
 {
 	struct run *v = is_terminated(m->id) ? runs_find(c, m->id) : NULL;
 
-	/* the answer of an attempt that was given up: this one's files are not
+	/* the answer of an earlier attempt: the files of this one are not
 	 * written yet */
 	if (v && m->attempt != (uint32_t)v->ref.attempt)
 		return true;

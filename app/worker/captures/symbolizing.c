@@ -239,8 +239,8 @@ finish(struct symbolizing *y, struct store *s, const struct msg_done *done,
 	return rc;
 }
 
-/* Asks again in a while: a capture may be stored before the process that made
- * it has ended. */
+/* Asks again later: a capture may be stored before the process that made it
+ * has ended. */
 static void
 ask_later(struct symbolizing *y, struct store *s)
 {

@@ -1,6 +1,6 @@
 /*
- * Sends profiles to the collectors of their services (store/delivery.h): one of
- * each service at a time, the oldest first.
+ * Sends profiles to the collectors of their services (store/delivery.h): one
+ * per service at a time, the oldest first.
  *
  *	oldest delivery ─ EXPORT ─> request ─ fetcher ─> reply ─ EXPORT ─> end
  *

@@ -23,7 +23,7 @@
 #include "worker/targets/targets.h"
 
 #define PERIODICS_MAX 512 /* types of services on one host */
-/* Share of WORKER_MAX_CAPTURES, beside WATCHES_MAX and captures on demand. */
+/* Share of WORKER_MAX_CAPTURES, besides WATCHES_MAX and captures on demand. */
 #define PERIODICS_MAKING MEMORY_PERIODICS
 /* Limit of all readings together; each has at most READING_MAX_BYTES. */
 #define PERIODICS_READINGS_BYTES MEMORY_READINGS

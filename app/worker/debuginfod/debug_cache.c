@@ -153,7 +153,7 @@ debug_cache_touch(const struct debug_cache *c, const char *name)
 {
 	struct stat st;
 
-	/* If the time can't be set, the file only seems to be used earlier. */
+	/* If the time can't be set, its last use only seems to be earlier. */
 	if (!fstatat(c->dir, name, &st, AT_SYMLINK_NOFOLLOW) && st.st_size)
 		(void)!utimensat(c->dir, name, NULL, AT_SYMLINK_NOFOLLOW);
 }

@@ -5,8 +5,8 @@
  * HEX.debug is such a file. If it is empty, no server had it when it was made.
  * Only the scheduler writes here, and a file is complete before it gets its
  * name. The opener hands files out. Their contents are not trusted: whoever
- * parses them compares the build-id. The modification time of a file is that of
- * its last use.
+ * parses them compares the build-id. The modification time of a file is the
+ * time of its last use.
  */
 #pragma once
 

@@ -184,7 +184,8 @@ end_looks(struct grants *g, uint64_t of)
 	g->n = n;
 }
 
-/* Returns the start time of the process that is meant; 0 if it is gone. */
+/* Returns the start time of a message's process, which it need not give; 0 if
+ * the process is gone. */
 static uint64_t
 start_of(const struct msg_process *p)
 {

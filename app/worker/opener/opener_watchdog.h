@@ -2,14 +2,15 @@
  * Kills parts that hang.
  *
  * The scheduler and the analyser send ALIVE (host.def) several times within
- * [worker] watchdog; the fetcher and the courier write to an eventfd (fetch.h).
- * A part that is silent for that long is killed. The opener then starts a new
- * analyser; the scheduler asks for another fetcher or courier when it needs
- * one; without a scheduler the worker ends, and the service manager starts
- * it again. Nothing waits for a killed part that does not go (opener_ended.h).
- * Any question counts as a sign of life, and a part that waits for an
- * answer of the opener is not silent. Time in which the opener itself did not
- * run does not count. A part is watched from its first sign of life on.
+ * [worker] watchdog; the fetcher and the courier write to an eventfd
+ * (fetch.h). A part that is silent for that long is killed. The opener then
+ * starts a new analyser; the scheduler asks for another fetcher or courier
+ * when it needs one; without a scheduler the worker ends, and the service
+ * manager starts it again. Nothing waits for a killed part that does not end
+ * (opener_ended.h). Any question counts as a sign of life, and a part that
+ * waits for an answer of the opener is not silent. Time in which the opener
+ * itself did not run does not count. A part is watched from its first sign of
+ * life on.
  *
  * The opener in turn notifies the service manager's watchdog.
  */

@@ -23,7 +23,7 @@
 #define LOOK_NS     INT64_C(100000000)
 /* On hosts with very many processes, looks cost at most 1/SCAN_SHARE of a CPU.
  * The bound is 1/SCAN_SHARE_WAITING while captures run, whose services may be
- * restarted, and where containers and units become services by themselves. */
+ * restarted, and where containers and units become services automatically. */
 #define SCAN_SHARE         2000
 #define SCAN_SHARE_WAITING 100
 

@@ -71,7 +71,7 @@ bool match_counts_others(const struct match *m);
  * namespace is listed, or its executable lies below a listed path. NULL is an
  * empty scope.
  *
- * The owner of a namespace of Kubernetes chooses the names of containers there,
+ * The owner of a Kubernetes namespace chooses the names of containers there,
  * as a user does those of rootless ones: containers lists neither, except as
  * UID:NAME.
  */

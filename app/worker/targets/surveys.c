@@ -142,8 +142,8 @@ by_ticks(const void *a, const void *b, void *arg)
 	return (x < y) - (x > y);
 }
 
-/* Writes the matching processes, or those of them that used most CPU time if
- * there are too many, and the totals. */
+/* Writes the matching processes or, if there are too many, those that used
+ * most CPU time, and the totals. */
 static int
 find(struct search *s)
 {

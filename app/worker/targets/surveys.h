@@ -1,6 +1,6 @@
 /*
  * Answers surveys: lists the processes that a match would select, before a
- * service has it. Only processes within the tenant's scope are listed. Others
+ * service uses it. Only processes within the tenant's scope are listed. Others
  * are counted, but not for a match of every program, nor for one with patterns,
  * with which their command lines or labels could be guessed. The worker does
  * not trust the API, which writes the rows: a match is checked again, and a pid

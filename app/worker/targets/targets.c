@@ -252,7 +252,7 @@ take_descendant(void *arg, const struct proc *p)
 	return true;
 }
 
-/* Takes all processes within the scope, beside the one with the ordinal. */
+/* Takes all processes within the scope, besides the one with the ordinal. */
 static void
 gather_all(struct gathering *g)
 {
@@ -483,8 +483,8 @@ add_common(const struct look *l, size_t label, json_t *labels)
 	return any;
 }
 
-/* Finds the labels of the service's processes. Returns true if those of windows
- * changed. */
+/* Finds the labels of the service's processes. Returns true if the labels of
+ * windows changed. */
 static bool
 find_labels(const struct look *l)
 {

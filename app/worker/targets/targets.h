@@ -71,7 +71,7 @@ struct followed_left {
 
 /* The processes of a capture of a service, or of one of its ordinals. */
 struct followed {
-	uint64_t stamp; /* changes with the others; 0: no such service */
+	uint64_t stamp; /* changes with the rest; 0: no such service */
 	struct followed_left left;
 	uint32_t late; /* as in struct target; 0 for a single ordinal */
 	enum titles titles;

@@ -9,7 +9,8 @@
 /* Returns this process's finding about its store, at most CHECKS_AGE_NS old. */
 const struct finding *checks_own(struct call *c);
 
-/* Returns this process's finding about its importers. */
+/* Returns this process's finding about its importers, at most CHECKS_AGE_NS
+ * old. */
 const struct finding *checks_importers(struct call *c);
 
 #define CHECKS_AGE_NS INT64_C(10000000000)

@@ -27,7 +27,7 @@ void material_done(struct material *m);
  */
 MUST_CHECK int
 material_read(struct call *c, const char *session, struct material *m);
-/* Appends "the capture sess-1 at TIME (30 s)", or the range. */
+/* Appends "capture sess-1 at TIME, 30 s", or the range and what it covers. */
 void material_name(const struct material *m, struct buf *out);
 /* Appends the signed link to its flame graph. */
 MUST_CHECK int

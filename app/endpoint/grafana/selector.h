@@ -32,8 +32,8 @@ struct selector {
 void selector_done(struct selector *s);
 
 /*
- * Reads a selector, and appends its matchers to those of s. An empty text has
- * none. Call it once for each struct selector, or again after selector_done().
+ * Reads a selector into s; an empty text has no matchers. Call it once for
+ * each struct selector, or again after selector_done().
  *
  *   Errors   -EINVAL, -E2BIG past a bound, with a line in why; -ENOMEM. s can
  *            only be freed then

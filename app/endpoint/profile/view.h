@@ -59,7 +59,7 @@ MUST_CHECK int view_gzipped(struct call *c, const struct session *s,
 /* Sets the headers of a view; format is the parameter that may name it, cache
  * the Cache-Control. */
 void view_headers(struct call *c, enum param format, const char *cache);
-/* Returns "inline" for a format that browsers show. */
+/* Returns "inline" for a format that browsers show, else "attachment". */
 const char *view_disposition(const struct format *f);
 /* Starts the success reply: append the view to its body. */
 void view_begin(struct call *c, const struct format *f);

@@ -29,9 +29,9 @@ MUST_CHECK int turn_begin(const struct turns *t);
  */
 bool turn_take(void);
 /*
- * Gives up the turn while a child waits for a capture's time: until
- * turn_resume(), its memory is limited as it is without the turn.
- *   Errors   -ENOMEM if it has more already
+ * Keeps a child from taking the turn while it waits for a capture's time:
+ * until turn_resume(), its memory stays limited.
+ *   Errors   -ENOMEM if it has the turn already
  */
 MUST_CHECK int turn_pause(void);
 void turn_resume(void);

@@ -24,5 +24,5 @@ size_t debuginfod_server(const char *list, unsigned which, const char **at);
  */
 MUST_CHECK int debuginfod_url(const char *list, unsigned which,
                               const char *name, char out[static URL_MAX + 1]);
-/* True when debuginfod_url() can make a URL of the list. */
+/* True when debuginfod_url() can make this URL from the list. */
 bool debuginfod_allows(const char *list, const char *url);

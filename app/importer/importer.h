@@ -7,8 +7,9 @@
  * forked by a forker, which is as old as the API process and holds none of its
  * secrets.
  *
- * An importer reads one small file of a tenant after the other, as long as
- * nothing goes wrong. A file that may take more memory has its own importer.
+ * An importer reads the small files of a tenant, one after the other, as long
+ * as nothing goes wrong. A file that may take more memory has its own
+ * importer.
  */
 #pragma once
 

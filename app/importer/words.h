@@ -1,5 +1,5 @@
 /*
- * Words between an API process, its forker and its importers.
+ * Messages between an API process, its forker and its importers.
  *
  * The API sends to both, and trusts the forker. What an importer sends is
  * hostile: it may have been taken over by the file that it reads.

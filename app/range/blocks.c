@@ -1,7 +1,8 @@
 /*
  * Makes blocks of parts of a range that are short enough to show how the range
  * varies over time. A plan takes the coarsest windows: a day may be one part.
- * Blocks use the windows that it was made of instead, if these still exist.
+ * Blocks use the windows that the day was made of instead, if these still
+ * exist.
  */
 #include "range/range.h"
 

@@ -1,6 +1,6 @@
 /*
- * Types of profiles that a service lacks: by its own settings, or by what the
- * workers of its host found.
+ * Types of profiles that a service lacks: because of its settings, or because
+ * of what the workers of its host found.
  *
  *	lacks_read(store, tenant, &l)
  *	lacks_put(&l, service, out)	of each

@@ -1,7 +1,7 @@
 /*
  * POST /agent/block: a block of windows from a host (store/block.h). The key
- * determines host and tenant. A block whose time the centre has already is a
- * success.
+ * determines host and tenant. A block for a time that the centre already has
+ * succeeds.
  */
 #include "store/block.h"
 #include "endpoint/call.h"

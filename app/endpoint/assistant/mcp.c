@@ -4,8 +4,7 @@
  * Each request is answered at once by one JSON object; there are no sessions
  * and no streams. A tool that fails answers with a text and isError, so that
  * the assistant reads why; errors of JSON-RPC are for clients. A list of
- * messages is answered by a list: version 2025-03-26 has these, later ones do
- * not.
+ * messages is answered by a list: only version 2025-03-26 has such lists.
  *
  * Source: modelcontextprotocol.io, specification 2025-11-25: basic/transports,
  * server/tools; 2025-03-26: basic, basic/transports; JSON-RPC 2.0, 5.1 and 6.

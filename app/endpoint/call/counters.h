@@ -1,7 +1,7 @@
 /*
  * State that the pool shares: request counters, tickets that let at most half
- * of the pool wait, and places for heavy requests: no tenant may take them all.
- * These are in one file in [api] run_dir, which every process maps.
+ * of the pool wait, and places for heavy requests, not all of which one tenant
+ * may take. These are in one file in [api] run_dir, which every process maps.
  *
  * A process owns a slot by an open-file-description lock on its byte of the
  * file; the kernel releases the lock when the process is gone, so a killed

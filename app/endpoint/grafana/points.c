@@ -4,7 +4,7 @@
  * Steps begin at multiples of their length. A point has the cost of the step
  * that ends at its time; the last point is at the end of the range. A counter
  * is summed, and a gauge averaged over the time covered. The average of a
- * counter is its cost for each profile.
+ * counter is its cost per profile.
  */
 #include "base/clock.h"
 #include "chosen.h"

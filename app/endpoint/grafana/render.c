@@ -1,6 +1,6 @@
 /*
- * GET /pyroscope/render and render-diff: flame graphs in the form that preceded
- * the querier, which is called flamebearer, and call graphs for Graphviz.
+ * GET /pyroscope/render and render-diff: flame graphs as flamebearers, the
+ * form that preceded the querier, and call graphs for Graphviz.
  *
  *   Source   pkg/querier/http.go and pkg/og/structs/flamebearer of
  *            github.com/grafana/pyroscope 2.2

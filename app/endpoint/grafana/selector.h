@@ -1,9 +1,9 @@
 /*
  * Selectors of PromQL: {service_name="shop", host=~"web-.*", stage!="test"}.
  *
- * A missing label counts as "". A regular expression matches a whole value. Its
- * syntax is that of RE2, without what POSIX lacks: flags such as (?i), \p, and
- * a count of a count are refused.
+ * A missing label counts as "". A regular expression matches a whole value.
+ * Its syntax is that of RE2, without what POSIX lacks: flags other than a
+ * leading (?i) or (?s), \p, and a count of a count are refused.
  *
  *   Source   prometheus.io/docs/prometheus/latest/querying/basics
  */

@@ -3,9 +3,8 @@
  * application, in which each type becomes a window (store/window.h).
  *
  * A client expects 200 and ignores the body; it drops pushes that are refused.
- * trie and tree are refused.
- * Source: pkg/og/ingestion of grafana/pyroscope; upstream/remote of
- * grafana/pyroscope-go.
+ * The formats trie and tree are refused. Source: pkg/og/ingestion of
+ * grafana/pyroscope; upstream/remote of grafana/pyroscope-go.
  */
 #include "base/clock.h"
 #include "base/json.h"

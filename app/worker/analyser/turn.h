@@ -1,8 +1,8 @@
 /*
- * Limits the memory of all children of the analyser together. Each may allocate
- * MEMORY_CHILD at any time. One that needs more waits for its turn, which one
- * child at a time has, from then until it ends: a hostile program whose names
- * take all of the allowed memory delays other such programs only.
+ * Limits the memory of all children of the analyser together. Each may
+ * allocate MEMORY_CHILD at any time. One that needs more waits for its turn,
+ * which only one child has at a time, until it ends: a hostile program whose
+ * names take all of the allowed memory delays only other such programs.
  */
 #pragma once
 

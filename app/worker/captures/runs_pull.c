@@ -1,5 +1,6 @@
 /*
- * Captures that are fetched from pages, and then read by a finisher.
+ * Captures that are fetched from pages of net/http/pprof, and then read by a
+ * finisher.
  */
 #include "runs_private.h"
 

@@ -4,7 +4,8 @@
  * transaction. If the worker dies meanwhile, the old one stays.
  *
  * For an upload, the analyser also reads the files of its service's processes.
- * One that lacks names is symbolized again when debug files have been fetched.
+ * An upload that lacks names is symbolized again when debug files have been
+ * fetched.
  */
 #pragma once
 

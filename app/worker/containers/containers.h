@@ -6,7 +6,7 @@
  * second while they name no container, and every CONTAINER_FRESH_NS, since a
  * container can be renamed. Files are those of the user who owns the folder in
  * which the container's control group was made (container_group.h): a user
- * cannot pass a process off as a container of root's.
+ * cannot pass a process off as a container of root.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * Labels of profiles, made of the resource attributes that a process publishes
- * about itself (capture/contexts/published.h). A context that cannot be parsed
- * gives none, and texts that cannot be labels (container_text_ok()) are left
- * out.
+ * Labels of profiles, made from the resource attributes that a process
+ * publishes about itself (capture/contexts/published.h). A context that cannot
+ * be parsed gives none, and texts that cannot be labels (container_text_ok())
+ * are left out.
  */
 #pragma once
 

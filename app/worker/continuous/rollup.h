@@ -1,8 +1,8 @@
 /*
- * Adds up windows to minutes, hours and days: windows are read from segments,
- * the analyser sums them, and the sums are stored beside them. There is one
- * batch at a time, with windows of one level. A batch that is lost with a
- * process is made again, since nothing changes before its transaction. A sum
+ * Adds up windows into minutes, hours and days: windows are read from
+ * segments, the analyser sums them, and the sums are stored beside them. There
+ * is one batch at a time, with windows of one level. A batch that is lost with
+ * a process is made again, since nothing changes before its transaction. A sum
  * whose process has died ROLLUP_ATTEMPTS times in a row is given up.
  */
 #pragma once

@@ -3,8 +3,8 @@
  *
  *	TENANT HOST Name: value
  *
- * in which TENANT is a tenant or *, and HOST a word of base/url.h. Blank lines
- * and lines that begin with # do not count.
+ * in which TENANT is a tenant or *, and HOST a pattern for url_allowed()
+ * (base/url.h). Blank lines and lines that begin with # are ignored.
  */
 #pragma once
 

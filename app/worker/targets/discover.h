@@ -1,6 +1,6 @@
 /*
- * Makes services of containers and units that start on this host, as [discover]
- * of stoker.conf asks.
+ * Makes services from containers and units that start on this host, as
+ * [discover] in stoker.conf requests.
  *
  * A process is looked at while it is young, since a container gets its name,
  * and a child its unit, shortly after the start. Owners of containers choose

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 
 #define TICK_MS     100
-#define OWN_STRINGS 256 /* most that an importer adds to those of a file */
+#define OWN_STRINGS 256 /* most strings an importer adds to those of a file */
 #define TRY_BYTES   ((size_t)1 << 20)
 #define TRY_NS      (5 * NS_PER_S)
 

@@ -53,7 +53,7 @@ struct importer_ask {
 	uint64_t fits;  /* bytes that a file may inflate to */
 	int64_t memory; /* bytes that the file may take; 0: it is small */
 	int64_t end_ns; /* deadline, by clock_mono_ns(); 0: none */
-	/* Called now and then; a value other than 0 ends the reading with
+	/* Called from time to time; a value other than 0 ends the reading with
 	 * -ECANCELED. */
 	int (*go_on)(void *arg);
 	/* Called for each profile, which may be TAKEn from *made. */

@@ -25,7 +25,7 @@ struct ahead_one {
 };
 
 struct ahead_unit {
-	const size_t *parts; /* of the range, by their numbers there */
+	const size_t *parts; /* indexes of parts in the range */
 	size_t n;
 	struct ahead_one *ones; /* by part */
 	struct packed base;

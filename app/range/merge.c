@@ -80,7 +80,7 @@ weight_in(const struct adding *a, size_t part)
 	return a->weighted ? weight_of(&a->r->parts[part]) : 1;
 }
 
-/* Adds up the counted parts of a unit, and then their sum. */
+/* Sums the counted parts of a unit, and adds the sum. */
 static int
 add_counted(const struct adding *a, struct ahead_unit *u)
 {

@@ -73,7 +73,7 @@ range_shifts_done(struct range_shifts *s)
 
 /* --- the parts ------------------------------------------------------------ */
 
-/* Finds parts of the finest level of which there are not too many. */
+/* Finds parts of the finest level that does not have too many. */
 static int
 find_parts(struct range *r)
 {

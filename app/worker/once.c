@@ -158,7 +158,7 @@ take_event(struct once_run *r)
 	}
 	r->analyser = fds[0];
 	rc = start(r);
-	return rc == -EPIPE ? 0 : rc; /* it died: another will be announced */
+	return rc == -EPIPE ? 0 : rc; /* it died: another will come */
 }
 
 static void

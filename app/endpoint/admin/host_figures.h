@@ -17,8 +17,8 @@ struct host_figures {
 	const struct host_figure *rows;
 	size_t n;
 	size_t bytes; /* size of what read() fills, which has no pointers */
-	/* Reads what a worker publishes; false if it is gone or publishes
-	 * nothing of this. */
+	/* Reads what a worker publishes; false if it is gone or publishes none
+	 * of these figures. */
 	bool (*read)(const struct worker *w, void *out);
 };
 

@@ -34,8 +34,8 @@ lacks_done(struct lacks *l)
 	json_decref(l->findings);
 }
 
-/* Finds a failed check's finding of a worker that may serve the service; NULL:
- * none. */
+/* Finds the finding of a worker that may serve the service and fails this
+ * check; NULL: none. */
 static const json_t *
 poor_finding(const struct lacks *l, const struct service *s, enum check c)
 {

@@ -12,7 +12,7 @@
 
 struct match_rule {
 	const char *kind, *value; /* both are "" without a rule; borrowed */
-	char text[MATCH_MAX_TEXT]; /* the value of one that is an object */
+	char text[MATCH_MAX_TEXT]; /* memory for a value that is an object */
 };
 
 /*

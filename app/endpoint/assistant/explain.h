@@ -29,7 +29,7 @@ unsigned explain_sections(const char *word);
 struct explain_ask {
 	const char *service;
 	unsigned sections;      /* bits of enum explain_section */
-	const char *type;       /* of hottest and changed; "": cpu */
+	const char *type;       /* for hottest and changed; "": cpu */
 	const char *function;   /* "": the hottest */
 	const char *session;    /* this capture; "": the newest profiles */
 	int64_t from_ms, to_ms; /* 0: not given */

@@ -110,7 +110,7 @@ touch(const struct kept *k, const char *name)
 	(void)!utimensat(k->dir, name, times, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Cuts the seal off a file's bytes; false when it does not fit them. */
+/* Cuts the seal off a file's bytes; false when it does not match them. */
 static bool
 unseal(struct buf *b)
 {
@@ -211,7 +211,7 @@ add_result(void *arg, const char *name)
 	return 0;
 }
 
-/* Orders results by tenant, and those of one from the oldest. */
+/* Orders results by tenant, and then from the oldest. */
 static int
 by_use(const void *a, const void *b)
 {
@@ -226,8 +226,8 @@ by_use(const void *a, const void *b)
 	       (x->used.tv_nsec < y->used.tv_nsec);
 }
 
-/* Returns the oldest result of the tenant that has the most; NULL when there is
- * none. */
+/* Returns the oldest result of the tenant that has the most bytes; NULL when
+ * there is none. */
 static struct result *
 next_to_go(struct results *all)
 {

@@ -43,7 +43,7 @@ enum other_reply {
 	STOPPED = 1,        /* 202: a running capture ends */
 	UNDER_WAY = 2,      /* 204: the profile is being taken */
 	NOT_MODIFIED = 4,   /* 304: If-None-Match names this reply */
-	NOTED = 8,          /* 202: a message that wants no reply */
+	NOTED = 8,          /* 202: a message that expects no reply */
 	NOTHING_THERE = 16, /* 204: instead of an error, as optional asks for */
 };
 

@@ -113,7 +113,7 @@ is_other(const struct range *r, const char *host, const char *labels)
 	       !range_labels_match(chosen, labels);
 }
 
-/* Makes the base everything that host and label do not choose. */
+/* Makes everything that host and label do not select the base. */
 static int
 take_others(struct call *c, const struct compare_sides *p, struct compared *x,
             struct range *r)

@@ -76,7 +76,7 @@ add_session(struct call *c, const struct session *s, int side,
 	return rc ? fail_store(c, rc) : 0;
 }
 
-/* Compares the stacks of both, and keeps the result. */
+/* Compares the stacks of both sessions, and keeps the result. */
 static int
 run(struct call *c, const struct session *base, const struct session *now,
     const struct buf *of)

@@ -155,8 +155,7 @@ grafana_types(struct call *c)
 
 /* --- sets of labels ------------------------------------------------------- */
 
-/* Makes the set of a subject's labels that were asked for, in the order of
- * their names. */
+/* Writes the requested labels of a subject, in the order of their names. */
 static void
 put_labels(const struct subject *s, const char *const *names, uint32_t n,
            struct buf *out)

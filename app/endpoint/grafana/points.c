@@ -43,7 +43,7 @@ struct groups {
 	size_t n;        /* number of steps */
 	struct group *items;
 	size_t nitems;
-	bool *has; /* by group, then by service: the group has it */
+	bool *has; /* by group, then by service: whether it has any */
 };
 
 static void

@@ -151,7 +151,7 @@ passes(const struct range *r, const char *host, const char *labels)
 	return is;
 }
 
-/* True if a matcher is about hosts: their sum cannot answer it. */
+/* True if a matcher is about hosts: a sum over hosts cannot answer it. */
 static bool
 is_by_host(const struct question *q)
 {

@@ -66,7 +66,7 @@ enqueue_all(struct call *c, const struct session_ask *ask,
 	for (size_t i = 0; i < hosts->n && !rc; i++) {
 		out[i].host = hosts->items[i].host;
 		rc = start_enqueue(c, ask, out[i].host, out[i].id);
-		if (rc == -EEXIST) /* it comes first in the list */
+		if (rc == -EEXIST) /* that capture comes first in the list */
 			memmove(out[0].id, out[i].id, ID_MAX);
 	}
 	return store_end(store, rc);

@@ -13,7 +13,7 @@ struct view_of {
 	                      profile's type. A stored file has all values */
 	/* for a picture, as the parameters root and search: */
 	const char *root, *search;
-	const char *function; /* of lines, as the parameter */
+	const char *function; /* for lines, as the parameter function */
 	struct sift sift;
 };
 

@@ -73,7 +73,7 @@ grouping_done(struct grouping *g)
 
 /* --- keys and values ------------------------------------------------------ */
 
-/* values has room for one of each series. */
+/* Adds a value unless the key has it; values has room for one per series. */
 static int
 add_value(struct grouping *g, struct key *k, const char *value)
 {

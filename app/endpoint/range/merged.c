@@ -363,7 +363,7 @@ shown_as(const struct range *r, const struct profile *p, struct buf *quality)
 	};
 }
 
-/* Keeps the samples whose labels are asked for, for a summary. */
+/* Keeps the samples with the requested labels, for a summary. */
 static int
 pick(struct call *c, const struct view_of *of, struct profile *p)
 {

@@ -63,8 +63,8 @@ struct agent {
 	int64_t beat_ns;      /* when the worker's row is due */
 	int64_t processes_ns; /* when processes are sent even if unchanged */
 	uint64_t processes;   /* hash of what the centre knows; 0: nothing */
-	uint64_t polled;      /* hash of those in the poll in progress; 0: it
-	                         has none */
+	uint64_t polled;      /* hash of those in the poll in progress;
+	                         0: none */
 	bool beats;           /* that poll has the worker's row */
 	struct block_waiting waiting;       /* windows, as of the last look */
 	int64_t waiting_ns;                 /* when to look again */

@@ -77,7 +77,7 @@ analyser_batch_start(struct analyser *a, struct analyser_batch *b, int input)
 {
 	int rc;
 
-	if (b->pid) { /* the last answer is not sent yet */
+	if (b->pid) { /* the last answer has not been sent yet */
 		close_ptr(&input);
 		return;
 	}

@@ -152,7 +152,7 @@ analyser_cut(struct analyser *a)
 	int rc;
 
 	if (a->cut.pid)
-		return; /* the last answer is not sent yet */
+		return; /* the last answer has not been sent yet */
 	clear(&a->cut);
 	recorder_drain(a->captures);
 	rc = open_files(&a->cut);

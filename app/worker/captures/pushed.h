@@ -25,8 +25,8 @@ struct pushed {
  */
 void pushed_open(struct pushed *p, struct store *s,
                  const struct debug_file_uses *l, int64_t max_copied);
-/* Sends the message with its two descriptors and the files, and closes
- * these. */
+/* Sends the message with its two descriptors and the files, and closes the
+ * files. */
 MUST_CHECK int pushed_send(struct pushed *p, int socket,
                            struct msg_symbolize *m, const int fds[static 2]);
 /* Records which files were used, and which were refused. */

@@ -43,7 +43,7 @@ struct run {
 	uint64_t stamp;      /* of the processes last sent to the analyser */
 	struct followed_left left; /* maximum of each number so far */
 	uint32_t late_before;      /* late of struct followed, at the start */
-	uint32_t late;             /* since then */
+	uint32_t late;             /* late processes since then */
 };
 
 struct fetch_answer;

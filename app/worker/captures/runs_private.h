@@ -62,7 +62,7 @@ struct run_summary {
 	struct buf top; /* topFunctions, as JSON */
 	const char *unnamed[DEBUG_FILE_WANTED];
 	size_t nunnamed;
-	json_t *read; /* has the texts of unnamed */
+	json_t *read; /* owns the texts of unnamed */
 };
 #define RUN_SUMMARY_INIT                 \
 	{                                \

@@ -440,7 +440,7 @@ put_labels(struct deliveries *d, const struct delivery *of, json_t *labels,
 	return json_write(more, out);
 }
 
-/* Writes the piece of a profile. */
+/* Writes a profile as a piece for the analyser. */
 static int
 put_profile(struct deliveries *d, const struct delivery *of, struct buf *out)
 {
@@ -470,7 +470,7 @@ put_profile(struct deliveries *d, const struct delivery *of, struct buf *out)
 	return buf_err(&origin) ?: buf_err(out);
 }
 
-/* Writes the piece of a reply. */
+/* Writes a reply as a piece for the analyser. */
 static int
 put_reply(int fd, struct buf *out)
 {
@@ -571,7 +571,7 @@ sent_bytes(const struct deliveries *d)
 	return sum;
 }
 
-/* Sends the analyser one batch of all that waits for it. */
+/* Sends the analyser one batch of everything that waits for it. */
 static void
 ask_analyser(struct deliveries *d)
 {

@@ -77,8 +77,8 @@ keep(struct piece name, unsigned runtimes, struct container_group *out)
 
 /* --- names of one group --------------------------------------------------- */
 
-/* The prefix of a group's name, before the id of a container, and the namespace
- * of containerd that it stands for. */
+/* The prefix of a group's name before the id of a container, and the namespace
+ * of containerd that it implies. */
 static const struct {
 	const char *start;
 	unsigned runtimes;
@@ -108,8 +108,8 @@ by_prefix(struct piece name, struct container_group *out)
 	return false;
 }
 
-/* Takes "SLICE:cri-containerd:ID", which runc makes of a name for systemd if it
- * does not use systemd. */
+/* Takes "SLICE:cri-containerd:ID", a name meant for systemd, which runc uses
+ * as it is without systemd. */
 static bool
 by_colons(struct piece name, struct container_group *out)
 {

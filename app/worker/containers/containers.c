@@ -78,7 +78,7 @@ find_depth(struct containers *c, const char *text)
 	}
 }
 
-/* Sets the owner of the folder of a group. */
+/* Finds the owner of the folder that contains a group; cuts the path there. */
 static int
 owner_above(char *group, uid_t *out)
 {

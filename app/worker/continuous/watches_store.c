@@ -225,7 +225,7 @@ watches_take(struct watches *w, const struct msg_windows *m, int data, int rows,
 		log_warn("windows: %s%s%s", capture_error_text(m->error),
 		         v ? ": " : "", v ? v->service : "");
 	if (v && m->error == CAPTURE_FINISH_DIED) {
-		watches_unwatch(w, v); /* or it would make the others fail */
+		watches_unwatch(w, v); /* else it would make the others fail */
 		v->retry_ns = now_ns + 10 * 60 * NS_PER_S;
 		watches_report_watch(w, v, m->error);
 	}

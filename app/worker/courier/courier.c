@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
-#define MAX_KEY ((size_t)512) /* of the line; keys have 44 bytes */
+#define MAX_KEY ((size_t)512) /* bytes of the line; keys have 44 */
 #define MAX_PEM ((size_t)256 << 10)
 
 /* Reads a file; fails if its group or others have any right to it. */

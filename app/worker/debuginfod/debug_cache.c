@@ -12,7 +12,7 @@
 
 #define TEMP      ".tmp-"
 #define SUFFIX    ".debug"
-#define FILE_COST 4096 /* minimum that a file counts as */
+#define FILE_COST 4096 /* the least that a file counts as */
 
 void
 debug_cache_name(const uint8_t *build_id, uint32_t size,

@@ -19,7 +19,7 @@
 
 /* --- looking at a process ------------------------------------------------- */
 
-#define MAX_TEXT ((size_t)16 << 20) /* of maps, a command line, environ */
+#define MAX_TEXT ((size_t)16 << 20) /* bytes of maps, command line, environ */
 
 static int
 read_proc(int32_t pid, const char *name, struct buf *out)

@@ -312,7 +312,7 @@ leave(struct opener *o, size_t i)
 static void
 serve_clients(struct opener *o, const struct pollfd *fds, size_t n)
 {
-	for (size_t i = n; i--;) /* backwards: the last fills a gap */
+	for (size_t i = n; i--;) /* backwards, since the last fills a gap */
 		if (fds[i].revents && !serve(o, o->clients[i]))
 			leave(o, i);
 }

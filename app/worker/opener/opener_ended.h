@@ -25,7 +25,7 @@ void ended_kill(struct ended *e, pid_t pid);
 void ended_child_gone(struct ended *e, pid_t pid);
 /* True if a child that was killed has not ended within ENDED_WAIT_NS. */
 bool ended_is_stuck(const struct ended *e, pid_t pid);
-/* Returns how many such children there are. */
+/* Returns how many killed children are stuck. */
 uint32_t ended_stuck(const struct ended *e);
 /* Returns the ms until the next child counts as stuck, or -1. */
 int ended_wait(const struct ended *e);

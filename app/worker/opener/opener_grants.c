@@ -228,7 +228,7 @@ grants_add(struct grants *g, const struct msg_may *m)
 		                    .pid = m->processes[i].pid,
 		                    .what = m->what};
 
-		if (is_kept(&row)) /* renewed in time, or ended */
+		if (is_kept(&row)) /* these are renewed in time, or ended */
 			row.until_ns -= SLACK_NS;
 		if (row.start_time)
 			put(g, &row);

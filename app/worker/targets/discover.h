@@ -13,7 +13,7 @@
 #include "process_table.h"
 #include "store/store.h"
 
-#define DISCOVER_MAX 4096 /* names remembered */
+#define DISCOVER_MAX 4096 /* values of matches that are remembered */
 
 struct discover {
 	const struct conf *conf;

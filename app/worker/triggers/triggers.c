@@ -357,11 +357,11 @@ times(const struct rule *r, const struct shift *s)
 	                      ? fmin(s->after / s->before, after / before)
 	                      : HUGE_VAL;
 
-	return fmin(most, 1000); /* it is new */
+	return fmin(most, 1000); /* the function is new */
 }
 
 /* Judges the last shift of the minutes. If it fires, the minutes before it are
- * forgotten: it fires once. */
+ * forgotten, so that it fires once. */
 static void
 judge_shift(struct triggers *t, struct rule *r, int64_t now_ns)
 {

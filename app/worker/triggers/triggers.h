@@ -39,7 +39,7 @@ struct rule {
 struct triggers {
 	struct watches *watches;
 	const struct targets *targets;
-	const int *proc_fd; /* directory of /proc */
+	const int *proc_fd; /* the directory /proc */
 	struct rule *items;
 	size_t n;
 	int64_t next_ns;

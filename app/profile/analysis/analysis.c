@@ -342,7 +342,7 @@ struct judged {
 
 /*
  * Returns how long a goroutine must have waited at a stack that the base does
- * not have. Goroutines of new load are as young, but soon run on.
+ * not have. Goroutines of new load are just as young, but soon continue.
  */
 static int64_t
 stay_s(const struct judged *j)

@@ -138,7 +138,7 @@ site_of(const struct scan *s, uint32_t n)
 	return site;
 }
 
-/* Writes the frames of a sample from its site outwards, innermost first. */
+/* Reads the frames of a sample from its site outwards, innermost first. */
 static uint32_t
 read_stack(struct scan *s, uint32_t sample)
 {
@@ -387,8 +387,8 @@ take_frame(const struct scan *s, uint32_t sample, struct inside *in)
 	return true;
 }
 
-/* Sums the samples on the path so far by their next frame; others end. Returns
- * the heaviest frame. */
+/* Sums the samples on the path so far by their next frame, and drops the
+ * samples that have left it. Returns the heaviest frame. */
 static uint32_t
 next_of(struct scan *s, struct inside *in)
 {

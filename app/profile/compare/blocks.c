@@ -87,7 +87,7 @@ add_node(struct rows *r, uint32_t node, uint32_t above)
 }
 
 /* Numbers the large nodes. With negative values, a large node may be below a
- * small one, at which place() ends the stacks; such a node gets no row. */
+ * small one; it gets no row, because place() ends stacks at the small one. */
 static int
 number_nodes(struct rows *r)
 {
@@ -170,8 +170,8 @@ name_of(struct frames *f, uint32_t location, uint32_t line, uint32_t *out)
 	return rc;
 }
 
-/* Finds the row of a function. A function that a rollup had no room for is not
- * in the tree, and has none. */
+/* Finds the row of a function. A function for which a rollup had no room is
+ * not in the tree, and has no row. */
 static int
 place_leaf(struct frames *f, uint32_t location, uint32_t *row)
 {
@@ -294,7 +294,7 @@ blocks_begin(const struct rows *r, struct blocks *b)
 	return b->rows ? 0 : -ENOMEM;
 }
 
-/* Moves the numbers of rows to b, without those of empty rows. */
+/* Moves the rows to b, without empty ones. */
 static void
 blocks_end(struct rows *r, struct blocks *b)
 {
@@ -312,7 +312,7 @@ blocks_end(struct rows *r, struct blocks *b)
 	}
 }
 
-/* --- of a timeline -------------------------------------------------------- */
+/* --- blocks of a timeline ------------------------------------------------- */
 
 static bool
 counts(const struct tree *t, const struct timeline_sample *s)
@@ -385,7 +385,7 @@ blocks_of_timeline(const struct tree *t, const struct timeline *line,
 	return 0;
 }
 
-/* --- of totals ------------------------------------------------------------ */
+/* --- blocks of totals ----------------------------------------------------- */
 
 int
 blocks_of_totals(const struct tree *t, const struct blocks *nodes,
@@ -420,7 +420,7 @@ blocks_of_totals(const struct tree *t, const struct blocks *nodes,
 	return 0;
 }
 
-/* --- of parts ------------------------------------------------------------- */
+/* --- blocks of parts ------------------------------------------------------ */
 
 /* Blocks are runs of stretches, cut twice, as timelines are: by samples and by
  * time. */

@@ -201,8 +201,8 @@ by_pace(const struct comparison *c, const struct compare_function *f)
 	if (n <= 0 || m <= 0 || x + y <= 0)
 		return (struct result){0, STAT_EXACT};
 	m /= c->fair;
-	/* the value of a sample is that of its side, whatever the sampling
-	 * rate */
+	/* a sample has the value that its side gives it, since sampling rates
+	 * may differ */
 	base = (double)f->base.self / n;
 	now = (double)f->now.self / m;
 	each = (base * n + now * m) / (n + m);
@@ -388,7 +388,7 @@ overall(struct comparison *c, const struct compare_side *base,
 	step = stat_t_at(Z_95, error.freedom) * sqrt(error.dispersion);
 	c->low = 100 * expm1(least - step);
 	c->high = 100 * expm1(most + step);
-	/* if all functions cost more alike, no share moves */
+	/* if all functions grow alike, no share moves */
 	step = stat_t_at(Z_ROSE, error.freedom) * sqrt(error.dispersion);
 	c->rose = least >= log1p(COMPARE_TOTAL / 100) && least > step;
 	c->fell = most <= log1p(-COMPARE_TOTAL / 100) && most < -step;

@@ -8,7 +8,8 @@
 /*
  * The gambler divides his stake into equal parts. He plays each with a
  * different measure of what a large difference is, from 0.03 % to 100 %, and
- * with a different share that he is ready to lose. What he has is the sum.
+ * with a different share that he is ready to lose. His fortune is the sum of
+ * the parts.
  */
 #define MEASURES   28
 #define SMALLEST   0.0003
@@ -70,7 +71,7 @@ bet(struct bets *b, double difference)
 	}
 }
 
-/* True if somebody who cannot expect to win would have this much with a
+/* True if a gambler who cannot expect to win would reach this sum with a
  * probability of at most `wrong`. */
 static bool
 is_sure(const struct bets *b, double wrong)
@@ -121,8 +122,7 @@ is_refuted(const struct duel *d, double shift, bool below)
 	return is_sure(&b, DUEL_UNSURE / 2);
 }
 
-/* Finds the refuted shift that is next to the median: one below it, or above.
- */
+/* Finds the refuted shift nearest to the median, below or above it. */
 static double
 bound(const struct duel *d, double median, bool below)
 {

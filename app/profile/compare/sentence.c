@@ -102,7 +102,7 @@ put_name(struct buf *out, const char *name)
 
 	if (n > NAME_SEEN)
 		for (seen = NAME_SEEN; (name[seen] & 0xc0) == 0x80;)
-			seen--; /* to the beginning of a character */
+			seen--; /* back to the start of a character */
 	buf_add(out, name, seen);
 	buf_puts(out, n > seen ? "..." : "");
 }
@@ -222,8 +222,8 @@ put_shifted(const struct comparison *c, struct buf *out)
 
 /* --- the sentence --------------------------------------------------------- */
 
-/* With this many samples, chance alone leaves at most 10 % open; the rest
- * varies with time. */
+/* With this many samples, chance alone explains at most 10 %; the rest is
+ * variation over time. */
 #define MANY_SAMPLES 1000
 
 #define HINDERED 0.2 /* share of runnable time spent waiting for a CPU */

@@ -22,10 +22,10 @@
  * the likelihood ratio has the distribution of the larger one of two with two
  * degrees of freedom. */
 #define INTERVAL 7.35
-/* Each further shift must be worth this much, since it may be anywhere, too.
+/* Each further shift must be worth this much, since it, too, may be anywhere.
  * GUARD lowers the rate of false shifts below what the caller asks for, since
- * phases are less regular than the theory assumes. tests/bench/shift.c measures
- * both. */
+ * phases are less regular than the theory assumes. tests/bench/shift.c
+ * measures both. */
 #define EACH  15
 #define GUARD 0.5
 
@@ -35,7 +35,7 @@ struct fit {
 	double *cost, *of; /* by bin: sums of the bins before it */
 	enum shift_by by;
 	size_t cuts[SHIFT_MAX + 1][SHIFT_MAX + 2]; /* by number of shifts */
-	double gain[SHIFT_MAX + 1]; /* of twice the log likelihood */
+	double gain[SHIFT_MAX + 1]; /* in twice the log likelihood */
 	size_t most;                /* shifts that fit into the range */
 };
 
@@ -143,7 +143,7 @@ left_over(const struct fit *f, size_t k, size_t each)
 				continue;
 			level /= all;
 			off += f->cost[i + 1] - f->cost[i] - level * of;
-			/* a bin is part of its level */
+			/* a bin is part of the mean it is compared with */
 			variance += of * level *
 			            (f->by == SHIFT_SHARE ? 1 - level : 1) *
 			            (1 - (double)each * of / all);
@@ -190,7 +190,7 @@ worth(double gain, const struct chance *c)
 }
 
 /*
- * Returns how often a steady range has a shift worth that much.
+ * Returns how often chance alone makes a shift worth that much.
  *
  *   Source   the largest of a standardized Brownian bridge between SHIFT_LEVEL
  *            and 1 - SHIFT_LEVEL; James, James and Siegmund, Biometrika 74,
@@ -205,7 +205,7 @@ by_chance(double worth)
 	       ((1 - 1 / worth) * odds + 4 / worth);
 }
 
-/* Returns how much n shifts at once must be worth. */
+/* Returns how much n shifts must be worth together. */
 static double
 asked(double alarms, size_t n)
 {
@@ -334,8 +334,8 @@ counts(const struct shift_bin *b)
 	       isfinite(b->cost);
 }
 
-/* Copies bins that count; joins neighbours until there are at most
- * SHIFT_BINS. */
+/* Copies the bins that counts() accepts; joins neighbours until there are at
+ * most SHIFT_BINS. */
 static size_t
 join(const struct shift_bin *bins, size_t n, struct shift_bin *out)
 {
@@ -392,7 +392,7 @@ describe(const struct fit *f, size_t a, size_t cut, size_t b,
 	}
 	return (struct shift){
 		.at_ms = f->bins[cut].start_ms,
-		/* it may lie within a bin */
+		/* the shift may lie within a bin */
 		.earliest_ms = f->bins[first - 1].start_ms,
 		.latest_ms = f->bins[last].end_ms,
 		.before = (f->cost[cut] - f->cost[a]) / (f->of[cut] - f->of[a]),

@@ -19,8 +19,7 @@
  * deviation. */
 #define NEIGHBOURS_ALIKE 0.3
 
-/* The NUL is added as well, so that no name is empty: the empty string has
- * number 0. */
+/* The NUL is part of each text, so that no name is empty: "" has number 0. */
 int
 compare_rows(struct strings *names, const struct tree *t,
              const struct top_entry *list, uint32_t from, uint32_t n,
@@ -182,7 +181,7 @@ join(const struct comparison *c, struct lens *l)
 		l->each *= 2;
 }
 
-/* --- what they tell ------------------------------------------------------- */
+/* --- what they show ------------------------------------------------------- */
 
 static struct compare_spread
 spread_of(const struct lens *l, const struct block_row *r, double least)
@@ -208,7 +207,7 @@ measure(const struct lens *share, const struct lens *pace,
 	cost->pace = spread_of(pace, r, 1 - cost->pct / 100);
 }
 
-/* --- what functions say about each other ---------------------------------- */
+/* --- how functions compare with each other -------------------------------- */
 
 /* True if the function can be used to estimate the dispersion. */
 static bool
@@ -262,7 +261,7 @@ seen_between(const struct comparison *c, double *scratch)
 	            COMPARE_DISPERSION_MAX);
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- all steps ------------------------------------------------------------ */
 
 void
 compare_spread_evenly(struct comparison *c, double dispersion)

@@ -12,13 +12,15 @@ void compare_spread(struct comparison *c, const struct compare_side *base,
                     const struct compare_side *now, double *scratch);
 /*
  * Raises the spreads of functions by the differences between the base and its
- * others, and sets those of totals. names are those of the functions, by row.
+ * other captures, and sets the spreads of totals. names has the functions'
+ * names, by row.
  *   Errors   -ENOMEM, -E2BIG as in strings_add()
  */
 MUST_CHECK int compare_others(struct comparison *c, struct strings *names,
                               const struct compare_side *base, bool gauge);
-/* Numbers functions by name, from 0, alike in all trees: those of a list of n
- * from `from` on, at most STRINGS_AT_ONCE. Returns how many, or -errno. */
+/* Numbers functions by name, from 0, with the same numbers for all trees: at
+ * most STRINGS_AT_ONCE of list[n], beginning at `from`. Returns how many, or
+ * -errno. */
 MUST_CHECK int
 compare_rows(struct strings *names, const struct tree *t,
              const struct top_entry *list, uint32_t from, uint32_t n,

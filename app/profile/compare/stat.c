@@ -57,8 +57,8 @@ by_size(const void *a, const void *b)
 
 #define DIGITS 256
 
-/* Returns 8 bits of a number whose order is that of the value. Source: IEEE
- * 754: sign, exponent and fraction, the highest first. */
+/* Returns 8 bits of an integer that has the same order as the value. Source:
+ * IEEE 754: sign, exponent and fraction, the highest first. */
 static unsigned
 digit_of(double v, int shift)
 {
@@ -70,7 +70,7 @@ digit_of(double v, int shift)
 }
 
 /* Returns the value that is the kth, from 0, in order. Digit by digit, the
- * values that may be it move to the front. */
+ * candidates move to the front. */
 static double
 nth(double *v, size_t n, size_t k)
 {

@@ -94,7 +94,7 @@ zip_init(struct zip *z)
 	return rc ? rc : names_new(z, d->tree);
 }
 
-/* Copies the home of a function, from the side on which it was seen first. */
+/* Copies the home of a function, from the side where it was seen first. */
 static int
 copy_home(const struct tree *from, uint32_t name, struct tree *to, uint32_t as)
 {

@@ -1,15 +1,15 @@
 /*
- * Writes the columns of export_json.c, of the comparison, and parallel to them
- * baseSelf and baseTotals, of the base.
+ * Writes the comparison's columns as export_json.c does, and parallel to them
+ * the base's: baseSelf and baseTotals.
  *
  * Values of the base are as captured; multiplied by baseScale they are
  * comparable with the comparison's, by the normalization in normalize: share,
- * rate, work or none. base has the members of the head for the base. changes
+ * rate, work or none. base holds the head's members for the base. changes
  * lists the functions that moved by more than chance: name is an index into
  * names, moved is true if their cost per second moved as well. risen lists
  * functions that cost more together with their callees, if none costs more by
- * itself. sure lists the nodes that have certainly changed, ascending. shape is
- * the side whose values are the widths at first.
+ * itself. sure lists the nodes that have certainly changed, ascending. shape
+ * is the side whose values are the initial widths.
  */
 #include "diff_formats.h"
 

@@ -52,7 +52,7 @@ certainty_init(struct certainty *n)
 	               : -ENOMEM;
 }
 
-/* --- what listed functions did in a node ---------------------------------- */
+/* --- how listed functions moved in a node --------------------------------- */
 
 static int
 add_way(const struct certainty *n, const struct compare_function *f, uint8_t to,
@@ -85,8 +85,8 @@ find_ways(const struct certainty *n, uint8_t *way, uint32_t nnames)
 	return rc;
 }
 
-/* Returns the direction in which a listed function moved, if it moved so at
- * this node as well. */
+/* Returns the direction in which a listed function moved, if it moved the same
+ * way at this node. */
 static uint8_t
 moved_in(const struct diff *d, uint32_t node, uint8_t way)
 {
@@ -123,7 +123,7 @@ add_up(struct certainty *n)
 	return rc;
 }
 
-/* --- their comparison ----------------------------------------------------- */
+/* --- tests of nodes ------------------------------------------------------- */
 
 /* False for a node too small to have moved by COMPARE_POINTS. */
 static bool

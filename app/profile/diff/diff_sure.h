@@ -8,7 +8,7 @@ struct diff_origin {
 	uint32_t *base, *now;
 };
 
-/* Sets d->sure, which is zeroed, of a diff that is otherwise complete. Returns
+/* Sets d->sure, which must be zeroed, of an otherwise complete diff. Returns
  * 0, or -ENOMEM, -E2BIG as strings_add(). */
 MUST_CHECK int
 diff_sure(struct diff *d, const struct diff_origin *from,

@@ -1,8 +1,7 @@
 /*
  * Draws a differential flame graph as a static picture. The palette is that of
- * page.css: orange and blue are distinct also to people who do not see the
- * difference between red and green. Source: Okabe and Ito, "Color Universal
- * Design", 2008.
+ * page.css: people who cannot tell red from green can tell orange from blue.
+ * Source: Okabe and Ito, "Color Universal Design", 2008.
  */
 #include "diff_formats.h"
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counts are whole numbers, and few samples fall on a byte. */
+/* Scales counts, which are whole numbers: few samples fall on one byte. */
 #define PER_BYTE  100.0
 #define MAX_COUNT 1e15
 
-/* A function, at the top or inlined into another, or a line of one. */
+/* A function, at the top or inlined into another, or a line of a function. */
 struct node {
 	uint32_t parent;                /* NONE: a function at the top */
 	uint32_t function;              /* its name; 0: a line */
@@ -129,7 +129,7 @@ struct writer {
 	const struct autofdo *a;
 	int64_t *counts; /* by node, with those of its children */
 	uint32_t *rows;  /* nodes, in order */
-	uint32_t *first; /* of a node's children in rows */
+	uint32_t *first; /* by node: its first child in rows */
 };
 
 static void

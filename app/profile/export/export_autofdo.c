@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define MOST_OFFSET 0xFFFF /* as LLVM cuts them */
+#define MOST_OFFSET 0xFFFF /* where LLVM cuts them */
 
 /* Returns the name in the symbol table, by which compilers know a function. */
 static const char *

@@ -2,9 +2,9 @@
  * Writes folded stacks: "root;...;leaf COUNT", one line per distinct stack.
  *
  * COUNT is in samples for CPU time, because some importers of this format loop
- * once per unit. It is the type's value for all other types, and if the number
- * of samples is not known, or has other shares. Source: flamegraph.pl;
- * src/profile-logic/import of Firefox Profiler.
+ * once per unit. It is the type's value for all other types, and if the
+ * numbers of samples are unknown or their shares differ from those of the
+ * time. Source: flamegraph.pl; src/profile-logic/import of Firefox Profiler.
  */
 #include "exports.h"
 #include "folded_lines.h"
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_APART 0.025 /* of all */
+#define MOST_APART 0.025 /* of the total; see is_even() */
 
 /* Writes a name without the characters that separate frames and lines, control
  * a terminal or set the direction of text. */

@@ -14,9 +14,9 @@
  * of other captures ("from"), if they are of the same build: for each file, the
  * listing that has the costliest lines; if there are several, the newest.
  * "build" is "mixed" if the profile has lines of other builds, too, and
- * "unknown" for a script. Without a listing of a file ("state": "none"), there
- * are the lines with costs only, and their text is "". Else lines around those
- * are written, too.
+ * "unknown" for a script. Without a listing of a file ("state": "none"), only
+ * lines with costs are written, with the text "". Otherwise the lines around
+ * them are written, too.
  */
 #include "exports.h"
 #include "json_tree.h"
@@ -39,8 +39,8 @@ struct shown {
 	const struct profile *p;
 	const struct export_meta *meta;
 	const char *function; /* NULL: all */
-	/* The rows are those of the listing; NULL: lines, not code. seen: the
-	 * last sample that was counted, plus 1. */
+	/* The arrays have an entry per instruction of l; if l is NULL, lines
+	 * are shown. seen: the last sample that was counted, plus 1. */
 	const struct listing *l;
 	int64_t *self, *total;
 	uint32_t *seen;
@@ -76,7 +76,7 @@ put_line(struct buf *out, int64_t number, const char *line,
 	json_close(out, '}');
 }
 
-/* The builds that the code of a file is of, in the profile. */
+/* Whether the profile has code of a file from a build, and from others. */
 struct builds {
 	bool same, other;
 };
@@ -112,7 +112,7 @@ struct found {
 	const char *build;
 };
 
-/* Returns what those lines of a file that a listing has cost in rows[n]. */
+/* Returns the cost, in rows[n], of the lines of a file that a listing has. */
 static double
 listed_cost(const struct listing *l, const struct listing_file *f,
             const struct source_line *rows, uint32_t n)
@@ -436,7 +436,7 @@ is_wanted(const struct shown *s, const struct listing_function *f, uint32_t at)
 	       !strcmp(text(s->l, s->l->code[at].function), s->function);
 }
 
-/* True for a function of a build that the profile has. */
+/* True for a function of a build that occurs in the profile. */
 static bool
 is_of_profile(const struct shown *s, const struct listing_function *f)
 {

@@ -23,10 +23,10 @@ static const uint32_t numbers[TABLES] = {
 struct writer {
 	const struct profile *p;
 	const struct otlp_origin *of;
-	/* Encoded rows: equal ones are one, and row 0 is the empty one, as the
-	 * dictionary wants it. */
+	/* Encoded rows, each distinct one once; row 0 is empty, as the
+	 * dictionary requires. */
 	struct strings *tables[TABLES];
-	/* rows that were made, plus 1, by rows of p */
+	/* by row of p: the row made of it, plus 1 */
 	uint32_t *mappings, *locations, *functions;
 	uint32_t *stacks; /* by sample */
 };
@@ -93,7 +93,8 @@ put_string(struct writer *w, uint32_t id, uint32_t number, struct buf *out)
 	return r;
 }
 
-/* Writes a number, even 0: the value has the field's type. */
+/* Writes a number, even 0: the field that is present says what the value
+ * is. */
 static void
 put_given(struct buf *out, uint32_t number, uint64_t v)
 {
@@ -101,7 +102,7 @@ put_given(struct buf *out, uint32_t number, uint64_t v)
 	wire_put_varint(out, v);
 }
 
-/* Adds an attribute whose value these bytes are, and appends its row. */
+/* Adds an attribute with this encoded value, and appends its row. */
 static int
 add_attribute(struct writer *w, const char *key, const struct buf *value,
               uint32_t unit, struct buf *rows)
@@ -199,7 +200,7 @@ function_row(struct writer *w, uint32_t at, uint32_t *out)
 	return r ? r : add_row(w, FUNCTIONS, &row, out);
 }
 
-/* Finds the row that was made of a row of the profile, or makes it. */
+/* Finds the row made of a row of the profile, or makes it. */
 static int
 row_of(struct writer *w, uint32_t *made, uint32_t at,
        int (*make)(struct writer *w, uint32_t at, uint32_t *out), uint32_t *out)
@@ -331,8 +332,8 @@ add_comments(struct writer *w, struct buf *rows)
 	return add_attribute(w, OTLP_COMMENT, &value, 0, rows);
 }
 
-/* Writes the id of one of the profiles of a source: the same one whenever the
- * source is sent, by which receivers recognize repetitions. */
+/* Writes the id of a profile of a source. It is the same whenever the source
+ * is sent, so that receivers recognize repetitions. */
 static void
 put_id(const char *source, uint32_t type, struct buf *out)
 {
@@ -452,9 +453,9 @@ is_attribute(const char *key)
 	return !strcmp(key, SERVICE_NAME);
 }
 
-/* Returns the first attribute that a label stands for; a container is one of
- * Kubernetes only if it has a namespace. Returns NULL if the label has the name
- * of an attribute for which there is another label. */
+/* Returns the first attribute that a label stands for; a container belongs to
+ * Kubernetes only if it has a namespace. Returns NULL if the label has the
+ * name of an attribute for which there is another label. */
 static const char *
 attribute_of(const char *label, const json_t *labels)
 {
@@ -542,8 +543,8 @@ otlp_out(const struct profile *p, const struct otlp_origin *of, struct buf *out)
 	return r ? (out->err = r) : buf_err(out);
 }
 
-/* Views of a session may differ, and files that are converted may have the same
- * name, so the profiles have no id. */
+/* Profiles have no id here: views of one session may differ, and converted
+ * files may share a name. */
 int
 export_otlp(const struct tree *t, const struct export_meta *meta,
             struct buf *out)

@@ -46,7 +46,7 @@ put_frames(const struct tree *t, struct buf *out)
 	json_close(out, '}');
 }
 
-/* Returns speedscope's name of a unit; unknown units are "none". */
+/* Returns speedscope's name for a unit; unknown units are "none". */
 static const char *
 unit_of(const struct tree *t)
 {

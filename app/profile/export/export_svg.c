@@ -296,7 +296,7 @@ oklch(double light, double chroma, double degrees)
 		false};
 }
 
-/* Returns the colour that the page has: functions of one package share a hue,
+/* Returns the colour that the page uses: functions of one package share a hue,
  * unless matches are marked. The numbers are those of theme.css. */
 static struct svg_color
 color(const struct svg *s, uint32_t node)

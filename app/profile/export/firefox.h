@@ -12,7 +12,7 @@
  * markers; memory and CPU time become counters.
  *
  * Source: docs-developer/processed-profile-format.md and src/types/profile.ts
- * of firefox-devtools/profiler; 57 is what samply's fork of Feldera writes.
+ * of firefox-devtools/profiler; Feldera's fork of samply writes version 57.
  */
 #pragma once
 

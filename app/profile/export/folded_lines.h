@@ -5,8 +5,9 @@
 
 #include "profile/tree.h"
 
-/* Returns the column of a tree that its folded form counts: samples of CPU
- * time, where they are known and have its shares, else the type's value. */
+/* Returns the column of a tree that its folded form counts: for CPU time
+ * samples, if they are known and have the same shares; else the type's
+ * value. */
 const int64_t *folded_column(const struct tree *t);
 /* Appends the counts of a node's line. If it appends nothing, the node has no
  * line. */

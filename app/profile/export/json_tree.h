@@ -9,7 +9,7 @@
 /* Writes members that describe the profile, and a comma. */
 void json_tree_head(const struct tree *t, const struct export_meta *meta,
                     struct buf *out);
-/* Writes a comma and "quality":{...}, which is empty without a report. */
+/* Writes a comma and "quality":{...}; the object is empty without a report. */
 void json_tree_quality(struct buf *out, const char *report);
 /* Writes the members names, packages, files, file, line and kinds. */
 void json_tree_names(const struct tree *t, struct buf *out);

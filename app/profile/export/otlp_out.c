@@ -10,7 +10,7 @@
 enum { PARTIAL_SUCCESS = 1 };
 enum { REJECTED_PROFILES = 1, ERROR_MESSAGE = 2 };
 
-/* Takes a text of the peer, as far as there is room. */
+/* Copies as much of the peer's text as there is room for. */
 static void
 take_message(struct wire w, char out[static OTLP_MESSAGE_MAX])
 {

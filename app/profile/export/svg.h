@@ -23,8 +23,8 @@ struct svg {
 	/* Draws a legend for the colours at (x, y); may be NULL. */
 	void (*legend)(const struct svg *s, int x, int y, struct buf *out);
 	uint32_t legend_height; /* pixels */
-	uint32_t root;          /* the node that has the whole width, with its
-	                           callers; 0: all */
+	uint32_t root;          /* the node drawn at full width below its
+	                           callers; 0: the whole tree */
 	const char *note;       /* below the title; NULL: none */
 };
 

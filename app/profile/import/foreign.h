@@ -11,7 +11,7 @@
 #define FOREIGN_LOOK ((size_t)16 << 20)
 
 /* Appends what p[n] is, by its first bytes, and what to do instead. Returns
- * false if no row has them. */
+ * false if no row matches. */
 bool foreign_start(const char *p, size_t n, struct buf *why);
 /* As foreign_start(), by texts in the file; why may be NULL. */
 bool foreign_text(const char *p, size_t n, struct buf *why);

@@ -129,7 +129,7 @@ take_function(struct dump *d, struct text line)
 	size_t at = text_ends(line, TEXT(")")) ? arguments(line) : line.n;
 
 	if (at == 0 || at == line.n)
-		return; /* another line: of a newer runtime, or not of Go */
+		return; /* a line of a newer runtime, or not Go's */
 	d->is_inlined = text_ends(line, TEXT("(...)"));
 	d->function = (struct text){line.p, at};
 	if (at == 5 && !memcmp(line.p, "panic", 5))

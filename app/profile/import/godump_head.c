@@ -76,7 +76,7 @@ read_attribute(struct text a, struct godump_head *out)
 		out->minutes = n;
 }
 
-/* Finds the } that ends the labels, outside quotes. */
+/* Finds the } that ends the labels, skipping those in quotes. */
 static bool
 take_labels(struct text *t, struct text *out)
 {

@@ -35,8 +35,8 @@ input_find(const char *name)
 
 /* --- pprof ---------------------------------------------------------------- */
 
-/* True if p has bytes that text does not have: a pprof file begins with a key
- * and a length. */
+/* True if p has bytes that text lacks: a pprof file begins with a key and a
+ * length. */
 bool
 input_pprof_looks(const char *p, size_t n)
 {
@@ -234,14 +234,14 @@ is_json(const char *p, size_t n)
 
 /*
  * Replaces the reason for a refusal by a better one, if the file is of a known
- * kind, or of no kind at all. Returns the error.
+ * kind, or of none. Returns the error.
  */
 static int
 explain_text(const struct input *row, const char *p, size_t n, int r,
              struct buf *why)
 {
 	CLEANUP_BUF struct buf what = BUF_INIT(BUF_MAX_SMALL);
-	/* that reader gets all JSON for which there is no other */
+	/* the speedscope reader gets all JSON without another reader */
 	bool stray = row && row->read == input_speedscope_read &&
 	             !memmem(p, n, "\"shared\"", 8);
 	char quote[IMPORT_QUOTE];
@@ -267,8 +267,8 @@ explain_text(const struct input *row, const char *p, size_t n, int r,
 }
 
 /*
- * Notes what a reader of the profile would take for a mistake of ours: cost
- * without a stack, no cost at all, or a negative one.
+ * Notes what readers of the profile would take for a bug of Stoker: cost
+ * without a stack, a total of 0, or a negative one.
  */
 static void
 put_doubts(const struct profile *p, struct buf *why)

@@ -12,7 +12,7 @@
 
 #define SUM_TOO_LARGE "a sum is out of range"
 
-/* Parts of all cost, of values with fractions. */
+/* Parts of all cost, for values with fractions. */
 #define MOST_GONE  0.01  /* rounded to 0, before a scale is used */
 #define MOST_ERROR 0.001 /* rounding with a scale */
 
@@ -92,8 +92,8 @@ row_for(const char *asked, const char *unit)
 	                                                : TYPE_alloc];
 }
 
-/* Sets the conversion of plain numbers. In types that are sampled they are
- * samples, converted to time by the rate. */
+/* Sets the conversion of plain numbers. If the type is sampled, they count
+ * samples, which the rate converts to time. */
 static int
 plain(struct import *im, const struct type *row)
 {
@@ -110,7 +110,7 @@ plain(struct import *im, const struct type *row)
 	return profile_type(im->p, row->sample, row->unit);
 }
 
-/* Sets the unit of another part of the file. */
+/* Sets the unit for a further part of the file. */
 static int
 again(struct import *im, const char *ours, int64_t scale)
 {
@@ -148,9 +148,9 @@ import_unit(struct import *im, const char *unit)
 	return r ? r : profile_type(im->p, row->sample, row->unit);
 }
 
-/* Returns the length of a name without the marks of stackcollapse-perf.pl --all
- * and async-profiler: _[k] of the kernel, _[i] inlined, _[j] compiled at run
- * time, _[0] interpreted, _[1] compiled by C1. */
+/* Returns the length of a name without the marks of stackcollapse-perf.pl
+ * --all and async-profiler: _[k] of the kernel, _[i] inlined, _[j] compiled by
+ * a JIT, _[0] interpreted, _[1] compiled by C1. */
 static size_t
 unmarked(const char *name, size_t n)
 {
@@ -344,7 +344,7 @@ import_sample_again(struct import *im, uint32_t row, int64_t count,
 	               ?: add_sum(im, row, value);
 }
 
-/* Effect of rounding on all sums, multiplied by a scale. */
+/* Effect of rounding on all sums after scaling. */
 struct rounding {
 	double error; /* the part that it adds or removes */
 	double gone;  /* the part that is lost in sums that become 0 */
@@ -374,7 +374,8 @@ rounding_of(const struct import *im, double scale)
  * Writes the sums, multiplied by scale, into a column. If too many would become
  * 0, uses a larger scale. The larger scale cannot overflow: such sums are less
  * than 50 per sample on average. If the total would change, what rounding adds
- * to a sum is taken from the next; halves round up, so that a sum of 0 stays 0.
+ * to a sum is subtracted from the next; halves round up, so that a sum of 0
+ * stays 0.
  */
 static int
 round_sums(struct import *im, uint32_t type, double scale)

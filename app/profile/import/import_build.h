@@ -29,7 +29,7 @@ struct import_skipped {
 	char text[IMPORT_QUOTE]; /* beginning of the first */
 };
 
-/* Frames of stacks: of all in the file, and of the distinct ones. */
+/* Frames of all stacks in the file, and of its distinct stacks. */
 struct import_frames {
 	uint64_t read, kept;
 };
@@ -45,9 +45,9 @@ struct import {
 	                     known */
 	double factor;    /* converts values of this part to those of the first
 	                   */
-	bool uncounted; /* set before import_unit(): values with a unit have no
-	                   number of samples beside them */
-	bool counts;    /* the first value of a sample is a number of samples */
+	bool uncounted; /* set before import_unit(): values with a unit come
+	                   without numbers of samples */
+	bool counts;    /* the first value counts samples */
 	bool plain;     /* values in the file are numbers of samples, too */
 	double scale; /* converts values of the file to ours; 0 if not yet known
 	               */
@@ -74,9 +74,9 @@ import_init(struct import *im, const struct import_ask *ask, struct buf *why);
 void import_done(struct import *im);
 /*
  * Sets the unit of values, before the first sample: "" for plain numbers, a
- * unit of time or of bytes. Plain numbers are samples in a type that is
- * sampled, and in the type's unit in others. Later calls, for other parts of
- * the file, may only change between units of one kind.
+ * unit of time or of bytes. Plain numbers count samples if the type is
+ * sampled; otherwise they are in the type's unit. Later calls, for other parts
+ * of the file, may only change between units of one kind.
  */
 MUST_CHECK int import_unit(struct import *im, const char *unit);
 /* Finds or adds the function that a frame names. */
@@ -89,8 +89,8 @@ import_location(struct import *im, const struct import_frame *f, uint32_t *out);
 MUST_CHECK int import_check_names(struct import *im);
 /* Adds a frame at the root end of the current stack. */
 MUST_CHECK int import_push(struct import *im, uint32_t location);
-/* True if the current stack has as many frames as a profile keeps. The rest,
- * towards the root, is then noted as left out. */
+/* True if the current stack has as many frames as a profile keeps. Further
+ * frames, towards the root, are then noted as left out. */
 bool import_full(struct import *im);
 /* Adds the current stack as a sample, and starts a new stack. Fractions are
  * rounded by import_end(), when all values of a stack have been added. */
@@ -100,7 +100,8 @@ MUST_CHECK int import_sample(struct import *im, const struct label *labels,
 MUST_CHECK int import_values(struct import *im, const struct label *labels,
                              uint32_t nlabels, const int64_t *values);
 /*
- * As import_sample(), for a further sample of a row that these functions added.
+ * As import_sample(), for a further sample with the stack and labels of a row
+ * that was added before.
  */
 MUST_CHECK int import_sample_again(struct import *im, uint32_t row,
                                    int64_t count, double value);
@@ -110,9 +111,8 @@ import_values_again(struct import *im, uint32_t row, const int64_t *values);
  * already. Returns -EBADMSG. */
 int import_bad(struct import *im, const char *why);
 /*
- * Sets the reason in why, unless it has one, for p[n] with an error in its JSON
- * where the scanner stands. Returns -EBADMSG, or -E2BIG if it is nested too
- * deep.
+ * Sets why, unless it is set, to the error in the JSON p[n] at the scanner's
+ * position. Returns -EBADMSG, or -E2BIG if it is nested too deep.
  */
 int import_bad_json(struct buf *why, const char *what,
                     const struct json_scan *s, const char *p, size_t n);
@@ -123,10 +123,10 @@ bool import_next(struct import *im, const char **p, const char *end,
 void import_skip(struct import *im, const char *line, size_t n);
 /* Appends a note about what was left out. */
 void import_note(struct import *im, const char *note);
-/* Notes samples whose stacks lost frames; none if there are none. */
+/* Notes samples whose stacks lost frames, if there are any. */
 void import_note_cut(uint64_t samples, struct buf *why);
-/* Refuses what is past a limit, whose key in [upload] it names. Returns -E2BIG.
- */
+/* Refuses a file past a limit, and names its key in [upload]. Returns
+ * -E2BIG. */
 int import_over(struct import *im, const char *what, uint64_t most,
                 const char *key);
 /* Refuses a stack past PROFILE_MAX_FRAMES. Returns -E2BIG. */
@@ -140,11 +140,11 @@ int import_deep(struct import *im);
  */
 MUST_CHECK int import_end(struct import *im, struct profile **out);
 
-/* Finds the unit of types.def for one that other tools write, and the factor;
+/* Returns the unit of types.def for a unit of another tool, and the factor;
  * NULL: unknown. */
 const char *import_unit_find(const char *unit, int64_t *scale);
-/* Removes the frames that a pprof file wants to be hidden; appends a note if
- * its patterns can't be used. Returns 0 or -ENOMEM. */
+/* Removes the frames that a pprof file asks to hide; appends a note if its
+ * patterns can't be used. Returns 0 or -ENOMEM. */
 MUST_CHECK int import_drop(struct profile *p, struct buf *why);
 /* True if most lines look like folded stacks, but do not end with counts. */
 bool import_has_bare_stacks(const char *p, size_t n);

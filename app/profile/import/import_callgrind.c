@@ -1,6 +1,6 @@
 /*
  * Reads profiles of callgrind, Xdebug and others that write its format: the
- * costs of functions, and those of the calls between pairs of them.
+ * costs of functions, and of the calls between pairs of them.
  *
  *	events: Ir Dr
  *	ob=(1) /usr/bin/app
@@ -14,16 +14,16 @@
  * (ID) NAME names an id, (ID) alone refers to it. A position may be relative to
  * the previous one: +N, -N, or * for the same.
  *
- * Pairs do not say which stacks there were. Each path from a function that
- * nobody calls is given its share of the cost, as if a function called others
- * in the same proportions wherever it is called from; speedscope does the same.
- * Calls back into a path are recursion, and end there. The largest paths are
+ * Pairs do not determine the stacks. Each path from a function that nobody
+ * calls is given its share of the cost, as if a function called others in the
+ * same proportions wherever it is called from; speedscope does the same. Calls
+ * back into a path are recursion, and end there. The largest paths are
  * followed first, up to a limit. A function's own cost is measured; it is
  * divided among the paths to the function. A function that no path reaches is
  * shown without callers.
  *
  * The profile has one event, the first or the one that is asked for, counted
- * under its own name unless that says what it counts.
+ * under its own name unless the name is known or states a unit.
  *
  * Source: "Callgrind Format Specification" of the manual of Valgrind 3.19;
  * xdebug_profiler.c of Xdebug 3.2; speedscope 1.25, src/import/callgrind.ts.
@@ -44,8 +44,8 @@
 #define MAX_POSITIONS 2
 #define MAX_PATHS     (1u << 16)
 #define MAX_WORK      (1u << 24) /* calls that are followed */
-#define LEAST_SHARE   1e-6       /* of all cost, of a path that is followed */
-#define LEAST_NOTED   0.001      /* of all cost, that is noted */
+#define LEAST_SHARE   1e-6       /* of all cost; smaller paths are dropped */
+#define LEAST_NOTED   0.001      /* of all cost: smaller losses are not noted */
 
 /* Ids and the strings that they stand for. */
 struct names {
@@ -56,11 +56,11 @@ struct names {
 struct fn {
 	uint32_t name, file, module; /* strings */
 	uint32_t location;
-	uint32_t call0, ncalls; /* in calls, once they are sorted */
+	uint32_t call0, ncalls; /* in calls, after sorting */
 	uint32_t seen;          /* number of the last path that has it */
 	int64_t self, given;    /* given: to paths */
-	double shares, passed;  /* sums over its paths; over those that have a
-	                          part of self */
+	double shares, passed;  /* sums over its paths; over those with a part
+	                          of self */
 	double in, out;         /* cost of calls */
 };
 
@@ -87,7 +87,7 @@ struct reader {
 	uint64_t positions[MAX_POSITIONS];
 	unsigned npositions, event; /* event: index of the cost that is kept */
 	int64_t scale;
-	uint64_t key; /* of hashes */
+	uint64_t key; /* for hashes */
 	struct table fn_table, call_table;
 	struct fn *fns;
 	struct call *calls;
@@ -173,8 +173,8 @@ take_position(struct reader *r, uint64_t *last)
 	return true;
 }
 
-/* Reads the kept cost of a line of positions and costs. Costs at the end of a
- * line that are 0 may be missing. */
+/* Reads the kept cost of a line of positions and costs. Zeros at the end of a
+ * line may be missing. */
 static int
 take_cost(struct reader *r, int64_t *out)
 {
@@ -382,7 +382,7 @@ word(const struct reader *r)
 	return n;
 }
 
-/* Events that have a name among the values of profiles. */
+/* Events that correspond to values of profiles. */
 static const struct {
 	const char *event, *sample, *unit;
 	int64_t scale;
@@ -421,7 +421,7 @@ set_event(struct reader *r, const char *event)
 }
 
 /* Reads the names of events, and finds the one to keep. Each part of a file
- * names its own. */
+ * has its own list. */
 static int
 read_events(struct reader *r)
 {
@@ -653,8 +653,8 @@ add_path(struct reader *r, uint32_t fn, uint32_t caller, double cost)
 	heap_put(r, r->npaths++);
 }
 
-/* Shares the cost of a path out to its function and to those that it calls and
- * that are not on the path. Returns the amount of work done. */
+/* Divides the cost of a path between its function and the functions that it
+ * calls, except those on the path. Returns the amount of work done. */
 static uint32_t
 follow(struct reader *r, uint32_t at, double least)
 {
@@ -738,8 +738,8 @@ push_fn(struct reader *r, struct fn *f)
 	return rc ? rc : import_push(&r->im, f->location);
 }
 
-/* Adds a path, with its part of the own cost of its function. The parts are
- * rounded so that they add up to it. */
+/* Adds a path, with its part of its function's own cost. Parts are rounded so
+ * that they add up to that cost. */
 static int
 add_path_stack(struct reader *r, const struct path *p)
 {

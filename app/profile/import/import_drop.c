@@ -1,13 +1,13 @@
 /*
- * Removes the frames that a pprof file wants to be hidden: drop_frames, unless
- * they match keep_frames. A frame that matches is removed with all that it
- * calls; a stack that has only such frames stays as it is.
+ * Removes the frames that a pprof file asks to hide: drop_frames, unless they
+ * match keep_frames. A frame that matches is removed with all that it calls; a
+ * stack that has only such frames stays as it is.
  *
  * The patterns are Go's, most of which POSIX supports. A pattern with other
  * syntax, or one that may take long to match, is noted and not applied.
  *
  * Source: google/pprof, profile/prune.go, RemoveUninteresting(), which runs
- * before all reports.
+ * before every report.
  */
 #include "base/pattern.h"
 #include "import_build.h"
@@ -61,8 +61,8 @@ put_escape(const char *p, struct buf *out)
 	return p + 2;
 }
 
-/* Writes a pattern of Go as one of POSIX, for whole names. Returns false if
- * there is none. */
+/* Translates a Go pattern to POSIX, for whole names. Returns false if POSIX
+ * has no equivalent. */
 static bool
 translate(const char *p, struct buf *out)
 {
@@ -165,8 +165,7 @@ is_long(const struct profile *p)
 
 enum part { WHOLE, TOP, ALL }; /* of a location that stays */
 
-/* Removes the frames of a location that are dropped, from the outermost one
- * on. */
+/* Removes the dropped frames of a location, from the outermost one on. */
 static enum part
 cut_location(const struct profile *p, struct location *l, const bool *dropped)
 {

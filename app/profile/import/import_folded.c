@@ -57,8 +57,7 @@ split(const char *line, size_t *n, double *count)
 	return 0;
 }
 
-/* True for "# text" and "// text". The names #<Class:A> and //anon are
- * functions. */
+/* True for "# text" and "// text". #<Class:A> and //anon are functions. */
 static bool
 is_comment(const char *line, size_t n)
 {
@@ -69,8 +68,8 @@ is_comment(const char *line, size_t n)
 	return mark && (n == mark || blank(line[mark]));
 }
 
-/* Returns true if frames are joined as tools join them, unlike statements of
- * source text or clauses of a sentence. */
+/* True if frames are joined as tools join them, unlike statements of source
+ * code or clauses of a sentence. */
 static bool
 is_joined(const char *line, size_t n)
 {
@@ -80,7 +79,7 @@ is_joined(const char *line, size_t n)
 	       !blank(semi[1]);
 }
 
-/* The first lines of a file, by how many counts end them. */
+/* The first lines of a file, by the number of counts at their ends. */
 struct lines {
 	size_t with[3];
 	size_t joined; /* those with counts that have several frames */
@@ -115,8 +114,8 @@ count_lines(const char *p, size_t n)
 }
 
 /* If no line has several frames, all lines but a title must end with a count,
- * since much other text has lines that end with a number. A file that is of no
- * other kind may have fewer stacks than warnings before them. */
+ * since much other text has lines that end with a number. A file of no other
+ * kind may have more warnings than stacks. */
 bool
 input_folded_looks(const char *p, size_t n)
 {

@@ -1,6 +1,6 @@
 /*
- * Reads CPU profiles of gperftools (CPUPROFILE=) and of programs that write the
- * same: words of 4 or 8 bytes in either byte order.
+ * Reads CPU profiles of gperftools (CPUPROFILE=) and of programs that write
+ * its format: words of 4 or 8 bytes in either byte order.
  *
  *	0 3 0 PERIOD 0          the header; the period is in microseconds
  *	COUNT N PC...           a stack, leaf first; callers are return addresses
@@ -109,8 +109,8 @@ take_stack(struct words *w, struct stack *out)
 }
 
 /* Reads the frames of a stack without the handlers known so far, and without
- * the leaf's double if it was both interrupted and unwound. Returns false if
- * there are too many. */
+ * the leaf's duplicate if it was both interrupted and unwound. Returns false
+ * if there are too many. */
 static bool
 frames_of(const struct reader *r, const struct stack *s, bool doubles,
           uint64_t out[static PROFILE_MAX_FRAMES], uint32_t *n)

@@ -1,5 +1,5 @@
 /*
- * Reads heap profiles in text form, and pages of other counts that Go writes.
+ * Reads heap profiles in text form, and Go's pages of other counts.
  *
  * jemalloc writes the addresses of a stack on the line before its counts;
  * tcmalloc of gperftools and Go write them after the counts. The files of
@@ -35,10 +35,10 @@
  *	40000000 3 @ 0x5581 0x5592
  *
  * A heap profile counts objects and bytes in use and, in brackets, all that
- * were allocated. It counts samples only: an object of n bytes is sampled with
- * a probability of 1 - exp(-n / period). Go writes twice the period. A page of
- * locks has the cycles waited and the number of waits; one wait in every period
- * is sampled.
+ * were allocated. Only samples are counted: an object of n bytes is sampled
+ * with a probability of 1 - exp(-n / period). Go writes twice the period. A
+ * page of locks has the cycles waited and the number of waits; one wait in
+ * every period is sampled.
  *   Source   jemalloc(3), opt.prof; jeprof, AdjustSamples();
  *            runtime/pprof/pprof.go, writeHeap(), printCountProfile(),
  *            writeProfileInternal(); google/pprof, profile/legacy_profile.go,
@@ -54,7 +54,7 @@
 #include <string.h>
 
 #define MAX_LINE     ((size_t)32 << 10)
-#define MOST_MISSING 0.02 /* part of a heap in no stack, without a note */
+#define MOST_MISSING 0.02 /* part of a heap that may be in no stack */
 #define COUNTS       " profile: total " /* follows the kind's name */
 
 enum page { PAGE_HEAP, PAGE_COUNTS, PAGE_WAITS };
@@ -73,8 +73,8 @@ struct reader {
 	struct import im;
 	enum page page;
 	char form[32];  /* of a period that cannot be used; "" if none */
-	double all[2];  /* bytes in use and allocated by the first line */
-	double read[2]; /* by the stacks, before they are scaled */
+	double all[2];  /* bytes in use and allocated in the first line */
+	double read[2]; /* in the stacks, before scaling */
 	double period; /* of a heap in bytes; 0: every allocation was counted */
 	double hz;     /* cycles per second; 0 unknown */
 	int64_t values[4]; /* of the stack that is waiting, scaled */
@@ -317,7 +317,7 @@ read_all_counts(struct reader *r, const char *p)
 }
 
 /* Reads a line of jemalloc's format. Counts of single threads are skipped,
- * being included in the first, t*. */
+ * since the first, t*, includes them. */
 static int
 read_pair(struct reader *r)
 {
@@ -389,8 +389,8 @@ reader_done(struct reader **r)
 	free(*r);
 }
 
-/* Reads "@ heap_v2/524288" of the first line, or jemalloc's without the "@".
- * Keeps the form of a period that cannot be used. */
+/* Reads "@ heap_v2/524288" in the first line; jemalloc omits the "@". Keeps
+ * the form of a period that cannot be used. */
 static double
 period_of(struct reader *r)
 {
@@ -412,8 +412,8 @@ period_of(struct reader *r)
 }
 
 /*
- * Notes missing stacks, and values that are not scaled. Programs that go on
- * while they write their file differ a little.
+ * Notes missing stacks, and values that are not scaled. Sums of programs that
+ * run while they write their file differ a little.
  */
 static void
 put_notes(struct reader *r)

@@ -10,8 +10,8 @@
  *	jdk.JavaMonitorEnter                              mutex
  *	jdk.ThreadPark                                    block
  *
- * A recording is read twice: which events it has decides on the type of the
- * profile. The settings of a chunk say for how long a sample in it stands.
+ * A recording is read twice, since its events decide the type of the profile.
+ * The settings of a chunk say how much time a sample represents.
  *
  * Source: jfr metadata of OpenJDK 17 and 25; flightRecorder.cpp of
  * async-profiler 4.0; pprof/parser.go of grafana/jfr-parser, for the types.
@@ -76,7 +76,7 @@ static const struct {
 /* The sum of the events of a chunk with one stack and thread. */
 struct tally {
 	uint64_t stack; /* id of the constant */
-	uint32_t class; /* of it */
+	uint32_t class; /* of the constant */
 	uint32_t thread;
 	int64_t values[2];
 };
@@ -89,7 +89,7 @@ struct reader {
 	uint64_t counts[KINDS];
 	uint64_t cut, failed; /* stacks that are incomplete; stacks that are
 	                         missing */
-	uint64_t lost_samples, lost_bytes; /* that the recorder lost */
+	uint64_t lost_samples, lost_bytes; /* reported by the recorder */
 	double cpu_ns, wall_ns;            /* of a sample; 0 unknown */
 	/* settings of this chunk or an earlier one; 0: none */
 	double interval_ns, asked_wall_ns, period_ns;
@@ -104,7 +104,7 @@ struct reader {
 	struct tally *tallies;
 	uint32_t ntallies, tally_room;
 	struct table tally_table;
-	uint64_t key; /* of hashes */
+	uint64_t key; /* for hashes */
 };
 
 bool
@@ -113,7 +113,7 @@ input_jfr_looks(const char *p, size_t n)
 	return n >= 4 && !memcmp(p, "FLR\0", 4);
 }
 
-/* --- what a recording has ------------------------------------------------- */
+/* --- contents of a recording ---------------------------------------------- */
 
 /* Reads text as a string. */
 static void
@@ -321,7 +321,7 @@ choose(struct reader *r)
 	return -ENODATA;
 }
 
-/* True if the time of a sample is known. */
+/* True if the time that a sample stands for is known. */
 static bool
 is_timed(const struct reader *r)
 {
@@ -348,7 +348,7 @@ set_types(struct reader *r)
 
 /* --- stacks --------------------------------------------------------------- */
 
-/* Bounds the text of names, which constants could repeat. */
+/* Bounds the bytes of names: constants could repeat a long one. */
 static int
 check_text(struct reader *r)
 {
@@ -380,8 +380,7 @@ cut_hidden(struct buf *class)
 	}
 }
 
-/* Makes the function of a method: "java.lang.Thread.run", or that of a library.
- */
+/* Makes the function of a method: "java.lang.Thread.run", or a library's. / */
 static int
 make_function(struct reader *r, const struct jfr_value *method, uint32_t *out)
 {
@@ -519,7 +518,7 @@ measure(const struct reader *r, int kind, double *out)
 	case ALLOCATION:
 		*out = (double)v[JFR_weight].n;
 		break;
-	default: /* a new buffer represents the contents of the last one */
+	default: /* a new buffer stands for the allocations in the last one */
 		*out = (double)(v[JFR_tlabSize].n ? v[JFR_tlabSize].n
 		                                  : v[JFR_allocationSize].n);
 	}
@@ -622,8 +621,8 @@ add_event(struct reader *r, int kind, struct jfr_cursor *at)
 	return add_tally(r, &t);
 }
 
-/* Sets the period of the chunk's samples: its settings may differ from those of
- * other chunks. */
+/* Sets the period of the chunk's samples: chunks may have different settings.
+ * */
 static int
 find_period(struct reader *r)
 {
@@ -640,7 +639,7 @@ find_period(struct reader *r)
 		if (r->chunk.classes[settings].id == type)
 			read_setting(r, &e);
 	set_periods(r);
-	if (p->period != llround(r->cpu_ns)) { /* there is no common one */
+	if (p->period != llround(r->cpu_ns)) { /* chunks differ */
 		p->period_type = (struct value_type){0};
 		p->period = 0;
 	}

@@ -7,11 +7,12 @@
  *		[FILE:LINE]
  *
  * -F chooses the fields. Without times and events, a line begins a sample if
- * frames in perf's columns follow; without a thread, too, frames alone do.
- * A sample without a call chain has its frame in the first line. Frames marked
- * "(inlined)" precede the frame that they are inlined into; names of Java's
- * maps have "->" between a function and those inlined into it. Other lines are
- * skipped; a sample is kept if one of its frames is readable.
+ * frames in perf's columns follow; if the thread is missing as well, frames
+ * alone are a sample. A sample without a call chain has its frame in the first
+ * line. Frames marked "(inlined)" precede the frame that they are inlined
+ * into; names of Java's maps have "->" between a function and those inlined
+ * into it. Other lines are skipped; a sample is kept if one of its frames is
+ * readable.
  *
  * Source: tools/perf/builtin-script.c of Linux 6.1; report_sample.py of
  * simpleperf; stackcollapse-perf.pl, which takes the first event, too.
@@ -24,7 +25,7 @@
 
 #define LOOK       ((size_t)1 << 20) /* bytes examined */
 #define MAX_TOKENS 64
-#define NAMELESS   "event" /* where the output has no names of events */
+#define NAMELESS   "event" /* used if the output does not name events */
 #define ADDRESS    16      /* columns of an address, after one or two blanks */
 #define PERIOD     10      /* columns of a period, after a blank */
 
@@ -113,7 +114,7 @@ is_record(struct perf_text t)
 	return t.n > sizeof(with) && !memcmp(t.p, with, sizeof(with) - 1);
 }
 
-/* True where perf has right-aligned an address. */
+/* True for an address that perf has right-aligned. */
 static bool
 is_column(const char *p, const char *end)
 {
@@ -273,8 +274,8 @@ read_frame(struct perf_text line, struct import_frame *f)
 	return true;
 }
 
-/* Returns a frame without what follows it: branches of -F brstack, or where a
- * branch leads to. */
+/* Returns a frame without what follows it: branches of -F brstack, or the
+ * target of a branch. */
 static struct perf_text
 without_branches(struct perf_text line)
 {
@@ -348,8 +349,8 @@ read_head(const char *line, size_t n, struct head *out)
 }
 
 /* Reads the head of a sample in a file whose samples have neither time nor
- * event: a thread's name and number, of which either may be missing, before
- * frames. Without a call chain, the frame follows in the line. */
+ * event: a thread's name and number, either of which may be missing, before
+ * frames. Without a call chain, the frame is in the same line. */
 static bool
 read_bare_head(const char *line, size_t n, const char *next, const char *stop,
                struct head *out)
@@ -403,8 +404,8 @@ has_head(const char *p, size_t n)
 	return false;
 }
 
-/* Finds frames in perf's columns. Those without a call chain have to begin with
- * the first line. */
+/* Finds frames in perf's columns. Frames without a call chain have to begin
+ * with the first line. */
 static bool
 has_frames(const char *p, size_t n)
 {
@@ -554,8 +555,8 @@ frame_line(struct reader *d, const char *line, size_t n)
 	return 0;
 }
 
-/* True if the next line is a frame, and so begins a call chain. What the line
- * before it has instead of a frame is the address of its data (perf record -d,
+/* True if the next line is a frame, and so begins a call chain. The line
+ * before it then has no frame but the address of its data (perf record -d,
  * page faults). */
 static bool
 chain_follows(const struct reader *d)

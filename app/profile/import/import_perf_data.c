@@ -3,7 +3,7 @@
  *
  * Stacks are the kernel's, or are unwound from copies of registers and memory
  * by the caller's unwinder. Frames of files have an offset and a build-id but
- * no name; names can be added where the files are.
+ * no name; names can be added on a host that has the files.
  *
  * Source: perf_event_open(2), PERF_RECORD_SAMPLE; tools/perf/util/session.c and
  * machine.c of Linux 6.1.
@@ -42,7 +42,7 @@ struct reader {
 	struct table table;
 	struct perf_stack *seen;
 	uint32_t nseen, seen_room;
-	uint64_t key; /* of hashes */
+	uint64_t key; /* for hashes */
 	uint64_t lost, damaged;
 	uint64_t pcs[PROFILE_MAX_FRAMES];
 };
@@ -169,8 +169,8 @@ push(struct reader *r, const struct perf_space *space, uint64_t ip)
 	               ?: import_push(&r->s.im, location);
 }
 
-/* Returns the space that the marks of a chain, or the mode of a sample, name;
- * NULL for guests. */
+/* Returns the space that the marks of a chain, or the mode of a sample, refer
+ * to; NULL for guests. */
 static const struct perf_space *
 space_named(const struct reader *r, const struct perf_space *user,
             uint64_t what)
@@ -294,7 +294,7 @@ remember(struct reader *r, const struct perf_stack *s, uint64_t hash)
 	return 0;
 }
 
-/* Adds a sample whose stack is its chain: most stacks come again and again. */
+/* Adds a sample whose stack is its chain: most stacks recur. */
 static int
 add_chained(struct reader *r, struct perf_sample *s,
             const struct perf_space *user, uint64_t mode)

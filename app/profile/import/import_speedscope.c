@@ -3,15 +3,15 @@
  * then the profiles that refer to them. Parallel lists are read side by side,
  * wherever they are in the object.
  *
- * The profiles of a file are merged into one; if there are several, each sample
- * has the name of its profile as the label "thread". Profiles in a unit that
- * cannot be added to that of the one that is shown first are left out.
+ * The profiles of a file are merged into one; if there are several, each
+ * sample has the name of its profile as the label "thread". Profiles whose
+ * unit cannot be added to that of the profile shown first are left out.
  *
- * The list "counts", our extension, has the number of samples of each row, or
- * nothing where they are not known. Without it, rows that all have the same
- * weight are samples. Rows of different weights may be sums, as speedscope
- * writes them of other formats, and events are not samples at all: such a file
- * does not say how many samples it has.
+ * The list "counts", our extension, has the number of samples of each row; it
+ * is empty if they are unknown. Without it, rows that all have the same weight
+ * are samples. Rows of different weights may be sums, as speedscope writes
+ * them of other formats, and events are not samples at all: such a file does
+ * not say how many samples it has.
  *
  * Source: file-format-schema.json of speedscope 1.22.
  */
@@ -426,7 +426,7 @@ read_profile(struct reader *d, struct json_scan *s)
 	return p.events.p ? read_evented(d, &p) : broken(d, s);
 }
 
-/* Finds out if the rows of a profile are samples. The scan is a copy. */
+/* Finds out if the rows of a profile are samples. w is a copy. */
 static void
 look_at_weights(struct reader *d, struct json_scan w)
 {
@@ -463,9 +463,8 @@ fits(const struct reader *d, const char *unit)
 	return !t || !*unit || !strcmp(unit, t->unit);
 }
 
-/* Looks at the profiles: which of them are kept, and do they have samples?
- * Those are kept that have the unit of the one which speedscope shows first.
- * The scan is a copy. */
+/* Finds the profiles to keep, those in the unit of the profile that speedscope
+ * shows first, and whether they have samples. s is a copy. */
 static int
 survey(struct reader *d, struct json_scan s)
 {

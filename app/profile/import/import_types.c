@@ -1,6 +1,4 @@
-/*
- * The types of profile that a file has values of, and the units of values.
- */
+/* The profile types for which a file has values, and the units of values. */
 #include "import_build.h"
 
 #include <ctype.h>
@@ -134,8 +132,8 @@ value_find(const char *name)
 	return NULL;
 }
 
-/* True for values that stand for themselves without a known unit: numbers of
- * samples are costs of a type that is sampled. */
+/* True for values that are usable without a known unit: numbers of samples are
+ * costs of a type that is sampled. */
 static bool
 may_be_vague(const struct value *v, const char *unit)
 {
@@ -251,8 +249,8 @@ import_type_of_end(const char *name, const struct type **out)
 	return true;
 }
 
-/* Returns the last value with the unit of a type, in a file all of whose values
- * are unknown. */
+/* Returns the last value with the unit of a type, in a file that has only
+ * unknown values. */
 static uint32_t
 unknown_value(const struct profile *p, const struct type *t)
 {
@@ -289,7 +287,7 @@ value_of_type(const struct profile *p, const struct type *t)
 /* Returns the type of a file if the caller names none: that of its default
  * value; if that has no type, that of the next value, since bytes follow
  * objects; or else that of its first value with a type. A heap profile without
- * a default is of memory in use, which pprof shows. */
+ * a default value shows memory in use, as in pprof. */
 static const struct type *
 own_type(const struct profile *p)
 {
@@ -311,7 +309,7 @@ own_type(const struct profile *p)
 }
 
 /* Appends the types that have the unit of a value, unless that is a count,
- * which may be of anything. */
+ * which may count anything. */
 static void
 put_possible(const struct profile *p, struct buf *out)
 {
@@ -328,8 +326,8 @@ put_possible(const struct profile *p, struct buf *out)
 	}
 }
 
-/* Appends the types that a file has values of; if there are none, the names and
- * units of its values. */
+/* Appends the types for which a file has values; if there are none, the names
+ * and units of its values. */
 static void
 put_types(const struct profile *p, struct buf *out)
 {

@@ -8,10 +8,10 @@
  *	{"head": {"id": 1, "callFrame": {...}, "selfSize": 16,
  *	          "children": [{...}]}, "samples": [...]}
  *
- * Clients of V8's protocol often keep the whole reply, of which the profile is
+ * Clients of V8's protocol often keep the whole reply, in which the profile is
  * a member: {"result": {"profile": {"nodes": ...}}}.
  *
- * Before 2016, V8 wrote the first with a head, too: with the members of
+ * Before 2016, V8 wrote CPU profiles with a head, too: with the members of
  * callFrame in each node, "timestamps", and a start and an end in seconds.
  *
  * The sampler of V8 goes by the clock and also sees a thread that waits, so its
@@ -19,8 +19,8 @@
  * the start. A sample stands for the time until the next one, or until the end;
  * the time before the first sample, in which V8 prepares to sample, belongs to
  * none. V8 has no stack while it collects garbage: such a sample is put on top
- * of the previous one. A file without samples has numbers of hits, for which
- * its time is shared out.
+ * of the previous one. A file without samples has numbers of hits; its time is
+ * divided among them.
  *
  * Source: the Chrome DevTools protocol, Profiler and HeapProfiler; speedscope
  * 1.25, src/import/chrome.ts, v8cpuFormatter.ts and v8heapalloc.ts.
@@ -76,7 +76,7 @@ struct reader {
 	uint32_t nnodes, nedges, node_room, edge_room;
 	uint32_t collector; /* node that represents the garbage collector */
 	double start_us, end_us;
-	bool shared; /* its time is shared out */
+	bool shared; /* its time is divided among hits */
 };
 
 static int
@@ -267,7 +267,7 @@ read_nodes(struct reader *r, struct json_scan *s)
 		case JSON_NAME:
 			rc = node_member(r, s, current);
 			break;
-		case JSON_NUMBER: /* of children */
+		case JSON_NUMBER: /* id of a child */
 			rc = current == PROFILE_NONE
 			             ? broken(r, s)
 			             : add_edge(r, current, s->number, true);
@@ -321,8 +321,8 @@ classify(struct reader *r, struct node *n)
 	n->alone = n->root || is(r, n, "(idle)") || is(r, n, "(program)");
 }
 
-/* Walks from each node towards the root until the way is known. Refuses a node
- * that is above itself. */
+/* Walks from each node towards the root until it meets a node whose path is
+ * known. Refuses a node that is above itself. */
 static int
 check_tree(struct reader *r)
 {
@@ -443,7 +443,7 @@ read_samples(struct reader *r, struct json_scan *s, struct json_scan *times,
 	return t == JSON_ARRAY_END ? 0 : broken(r, s);
 }
 
-/* Shares the time of a file without samples out to its hits. */
+/* Divides the time of a file without samples among its hits. */
 static int
 share_time(struct reader *r)
 {

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define HEADER     68
-#define COMPRESSED 1          /* bit of the features: integers are */
+#define COMPRESSED 1          /* bit of the features: compressed integers */
 #define MAX_ROWS   (1u << 20) /* of metadata: strings, classes, fields */
-#define MAX_DEPTH  16         /* of elements, values in values, references */
+#define MAX_DEPTH  16         /* of elements, nested values, references */
 
 enum { METADATA, CHECKPOINT };
 /* NOTHING: a struct whose fields take no bytes */

@@ -47,8 +47,8 @@ struct jfr_cursor {
 struct jfr_text {
 	const char *p;
 	size_t n;
-	uint8_t form; /* of the encoding */
-	uint64_t id;  /* of a constant */
+	uint8_t form; /* its encoding */
+	uint64_t id;  /* if it is a constant */
 };
 
 /* The value of a field. */
@@ -85,9 +85,9 @@ struct jfr_chunk {
 	int64_t start_ns, duration_ns; /* since the epoch */
 	double ticks_per_s;
 	struct jfr_text *strings;  /* of the metadata */
-	struct jfr_class *classes; /* by id */
+	struct jfr_class *classes; /* sorted by id */
 	struct jfr_field *fields;
-	struct jfr_constant *constants; /* by class and id */
+	struct jfr_constant *constants; /* sorted by class and id */
 	uint32_t nstrings, nclasses, nfields, nconstants;
 	uint32_t class_room, field_room, constant_room;
 	uint32_t strings_class;  /* index, or JFR_NONE */
@@ -114,7 +114,7 @@ uint32_t jfr_class(const struct jfr_chunk *c, const char *name);
 /* Finds a constant, or returns NULL. */
 struct jfr_constant *
 jfr_constant(const struct jfr_chunk *c, uint32_t class, uint64_t id);
-/* Reads the fields of a value of a class; those that it lacks are zeroed. */
+/* Reads the fields of a value of a class; fields that it lacks are zeroed. */
 void jfr_fields(const struct jfr_chunk *c, uint32_t class,
                 struct jfr_cursor *at, struct jfr_value out[JFR_NAMES]);
 /* As jfr_fields(), for a constant that a value refers to. Returns false if

@@ -4,14 +4,14 @@
  * to mappings and functions, these to strings. The rows that a part of the file
  * needs are added to its profile when they are first referred to.
  *
- * A sample has one value, or one for each of its points in time, or only points
+ * A sample has one value, one for each of its points in time, or only points
  * in time, which count 1 each; its values are added up. Points in time, links
  * to traces and columns of lines are left out.
  *
- * A profile has values of one type. Profiles that follow one another and have
- * the same time and period become one of several types, as those of a pprof
- * file that was converted. If samples are counted, and the period is a time,
- * their time is added, as the worker's profiles have it.
+ * A profile has values of one type. Consecutive profiles with the same time
+ * and period become one profile of several types, such as those of a converted
+ * pprof file. If samples are counted and the period is a time, a column of
+ * time is added, as in the worker's profiles.
  *
  * Source: profiles.proto of opentelemetry-proto, v1.7.0 to v1.11.0;
  * reporter/internal/pdata of opentelemetry-ebpf-profiler.
@@ -72,14 +72,13 @@ struct source {
 };
 
 struct otlp {
-	struct import_ask ask; /* its limits are what is left of the
-	                          request's */
+	struct import_ask ask; /* its limits: what is left of the request's */
 	struct buf *why;
 	struct otlp_shape shape;
 	struct dictionary tables[TABLES];
-	struct label *labels; /* of attributes; by tables' made */
+	struct label *labels; /* by attribute, once made */
 	struct source *sources;
-	struct strings *keys; /* of sources that add up */
+	struct strings *keys; /* equal for sources that add up */
 	uint32_t nsources;
 	bool apart;
 
@@ -90,7 +89,7 @@ struct otlp {
 	uint32_t extra;    /* column of times made of counts, or PROFILE_NONE */
 	uint32_t counted;  /* column of these counts */
 	int64_t period_ns; /* of each sample that is counted */
-	struct import_frames frames; /* of the parts before */
+	struct import_frames frames; /* of earlier parts */
 	size_t bytes;                /* of strings, of all parts */
 	uint32_t *indices; /* location_indices of the profile, in 1.7 */
 	uint32_t nindices;
@@ -382,8 +381,8 @@ struct mapping_read {
 	int rank; /* of the build-id, best first; 0: none yet */
 };
 
-/* Reads an attribute of a mapping. The build-id of the linker identifies debug
- * files; the others are what files without one have. */
+/* Reads an attribute of a mapping. The linker's build-id identifies debug
+ * files; the others serve files without one. */
 static int
 mapping_attribute(struct otlp *o, const struct attribute *a, void *arg)
 {
@@ -464,7 +463,7 @@ mapping_of(struct otlp *o, uint64_t at, uint32_t *out)
 	w = o->tables[MAPPINGS].rows[at];
 	while (!r && (r = next(o, OTLP_MAPPING, &w, &f, &field)) > 0)
 		r = mapping_field(o, field, &f, &m);
-	/* without a place, addresses are those in the file */
+	/* without a range, addresses are file addresses */
 	if (!o->pprof && !m.row.start && !m.row.limit)
 		m.row.limit = UINT64_MAX;
 	if (!r)
@@ -605,7 +604,7 @@ make_location(struct otlp *o, uint64_t at, uint32_t *out)
 	return 0;
 }
 
-/* Makes a location, unless an earlier stack has it: most do. */
+/* Makes a location, unless an earlier stack had it, as is usual. */
 static int
 location_of(struct otlp *o, uint64_t at, uint32_t *out)
 {
@@ -701,8 +700,8 @@ push_stack(struct otlp *o, const struct sample_read *s)
 	return r;
 }
 
-/* Makes a label of an attribute; its key is PROFILE_NONE if the attribute has
- * no value that a label can have. */
+/* Makes a label of an attribute; its key is PROFILE_NONE if a label cannot
+ * hold the attribute's value. */
 static int
 make_label(struct otlp *o, uint64_t at, struct label *out)
 {
@@ -764,8 +763,8 @@ add_value(struct otlp *o, int64_t v, int64_t *to)
 	               : 0;
 }
 
-/* Reads the values of a sample, which are one for each type in 1.7, and of one
- * type since. */
+/* Reads the values of a sample, one for each type in 1.7, and of a single type
+ * since. */
 static int
 read_values(struct otlp *o, const struct sample_read *s,
             const uint32_t *columns, uint32_t ncolumns, int64_t *out)
@@ -895,7 +894,7 @@ read_head(struct otlp *o, struct wire w, struct head *h)
 		if (r)
 			return r;
 	}
-	h->ntypes += !h->ntypes; /* without names */
+	h->ntypes += !h->ntypes; /* a type without a name */
 	return r;
 }
 
@@ -1292,7 +1291,7 @@ add_source(struct otlp *o, struct wire profile, struct wire resource,
 	return read_head(o, profile, &s->head);
 }
 
-/* Returns the last field of a message that is this one. */
+/* Finds the last occurrence of a field in a message. */
 static int
 find_part(struct otlp *o, enum otlp_message m, enum otlp_field wanted,
           struct wire w, struct wire *out)
@@ -1358,7 +1357,7 @@ read_sources(struct otlp *o, struct wire file)
 	return r;
 }
 
-/* True if b may be of one profile together with those from a to before b. */
+/* True if b belongs in one profile with the sources from a up to b. */
 static bool
 is_same_run(const struct source *a, const struct source *b)
 {
@@ -1538,7 +1537,7 @@ otlp_read(const void *p, size_t n, const struct import_ask *ask,
 	return read_all(p, n, ask, true, part, arg, why);
 }
 
-/* --- files that are uploaded ---------------------------------------------- */
+/* --- detection of uploads ------------------------------------------------- */
 
 static int
 take(void *arg, const struct otlp_part *of, struct profile **made)
@@ -1550,11 +1549,11 @@ take(void *arg, const struct otlp_part *of, struct profile **made)
 	return 0;
 }
 
-/* The format that a field of the file has. */
+/* The format that a field shows the file to have. */
 enum shows { SHOWS_NOTHING, SHOWS_OTLP, SHOWS_PPROF };
 
-/* Field 1 is a message ResourceProfiles, which has messages and texts, or one
- * of pprof, ValueType, which has two numbers. */
+/* Field 1 is a message ResourceProfiles, with messages and texts, or pprof's
+ * message ValueType, with two numbers. */
 static enum shows
 look_at_first(struct wire w)
 {
@@ -1563,8 +1562,8 @@ look_at_first(struct wire w)
 	                                  : SHOWS_PPROF;
 }
 
-/* Field 2 is the dictionary, which has a table of strings, or a message Sample,
- * which has three fields. */
+/* Field 2 is the dictionary, with a table of strings, or pprof's message
+ * Sample, with three fields. */
 static enum shows
 look_at_second(struct wire w)
 {

@@ -80,8 +80,8 @@ whole(const char *text, uint64_t *out)
 	return !errno && end != text && !*end;
 }
 
-/* Reads the number that a token ended with, whose text lies after at: a double
- * would round it. */
+/* Reads the number that ends a token from its text, which lies after at: a
+ * double would round it. */
 static bool
 exact(const struct json_scan *s, const char *at, uint64_t *out)
 {
@@ -250,8 +250,8 @@ member(struct writer *w, enum otlp_message m)
 		         row->name);
 		return -EPROTONOSUPPORT;
 	}
-	/* Lists in lists have no use here, and would be moved once for each
-	 * level. */
+	/* Nested lists have no use here, and would be copied once per level.
+	 * */
 	if (!f || row->kind == OTLP_KIND_BYTES ||
 	    (w->in_list && row->of == OTLP_ARRAY) ||
 	    (t == JSON_WORD && w->s.p[-1] == 'l'))

@@ -98,14 +98,14 @@ otlp_next(const struct otlp_shape *s, enum otlp_message m, struct wire *w,
 struct hint {
 	uint8_t layouts; /* bits: layouts that have the field */
 	bool known;      /* a layout has the number */
-	bool descend;    /* it is the same message in all that have it */
+	bool descend;    /* it is one message in all these layouts */
 	enum otlp_message of;
 };
 
 struct look {
 	struct hint hints[OTLP_MESSAGES][OTLP_MAX_NUMBER][WIRE_FIXED32 + 1];
 	struct otlp_shape *shape;
-	unsigned layouts;    /* that are left */
+	unsigned layouts;    /* still possible */
 	uint64_t attributes; /* highest number in field 2 of samples that may
 	                        be an attribute or a value */
 	struct buf *why;
@@ -168,9 +168,9 @@ are_values(struct wire w, uint64_t *most)
 }
 
 /* Without field 4, field 2 of a sample may have values, as in 1.8 and 1.9, or
- * attributes, as in 1.10. It has no attributes if there are no points in time,
- * which 1.10 needs in a sample without values, and no values if their number is
- * not that of the points. */
+ * attributes, as in 1.10. They are no attributes if there are no points in
+ * time, which 1.10 needs in a sample without values, and no values if their
+ * number differs from that of the points. */
 static void
 settle_sample(struct look *k, const struct ambiguous *a)
 {
@@ -183,7 +183,7 @@ settle_sample(struct look *k, const struct ambiguous *a)
 		k->layouts &= ~OLD;
 }
 
-/* Decides when all samples fit both. */
+/* Decides between layouts that fit all samples. */
 static void
 settle(struct look *k)
 {

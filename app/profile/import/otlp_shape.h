@@ -11,7 +11,7 @@ struct otlp_row {
 	enum otlp_message message;
 	const char *name; /* "TIME_UNIX_NANO" */
 	enum otlp_kind kind;
-	enum otlp_message of; /* of a message */
+	enum otlp_message of; /* if it is a message */
 	uint8_t number[OTLP_LAYOUTS];
 };
 /* All fields, by enum otlp_field; the first row is that of no field. */
@@ -25,14 +25,13 @@ struct otlp_shape {
 	enum otlp_layout layout;
 	/* fields by message and number */
 	uint8_t at[OTLP_MESSAGES][OTLP_MAX_NUMBER];
-	/* by message: how many the file has; by field: how often it has texts
-	 */
+	/* messages of the file, by kind, and its strings */
 	uint32_t messages[OTLP_MESSAGES], strings;
 };
 
 /*
- * Finds the layout of a file, among those of the bits in layouts; the newest,
- * if its fields fit several.
+ * Finds the layout of a file among those in layouts; the newest if its fields
+ * fit several.
  *
  *   Errors   -EBADMSG malformed; -EPROTONOSUPPORT no layout fits, with the
  *            reason in why

@@ -9,7 +9,7 @@
 #include <zstd.h>
 
 #define MAGIC         "PERFILE2"
-#define PIPE          16 /* size of the header of what is written to a pipe */
+#define PIPE          16 /* size of the header written to a pipe */
 #define FEATURES      256
 #define MOST_MEM      25 /* log2 of the window of a compressed stream */
 #define FREE_BYTES    ((size_t)1 << 20) /* unpacked at any ratio */
@@ -307,8 +307,8 @@ set_name(struct perf_attr *row, struct perf_text name)
 		         name.p);
 }
 
-/* The events have the order of the attributes, which files to pipes have only
- * later. */
+/* The events are in the order of the attributes, which come only later in
+ * files written to a pipe. */
 static int
 read_events(struct perf_file *f, struct perf_cursor c)
 {

@@ -1,6 +1,6 @@
 /*
- * The container of perf.data: its events, what it says about itself, and its
- * records in the order of time.
+ * The container of perf.data: its events, its description of itself, and its
+ * records in order of time.
  *
  *	PERFILE2 header; ids; attributes; records; sections of features
  *	PERFILE2 16; records, some of which have attributes and features
@@ -8,7 +8,7 @@
  * The second form is what `perf record -o -` writes. Records of several CPUs
  * follow each other in blocks, and may be compressed with zstd.
  *
- *   Owns     the file's bytes are borrowed as long as struct perf_file lives
+ *   Owns     the file's bytes are borrowed while struct perf_file lives
  *   Source   tools/perf/Documentation/perf.data-file-format.txt and
  *            tools/perf/util/header.c of Linux 6.1; perf_event_open(2)
  */
@@ -61,7 +61,7 @@ struct perf_file {
 };
 
 /*
- * Opens a file. Refuses kinds that are not supported, and names the kind.
+ * Opens a file. Refuses a kind that is not supported, and names it.
  *   Errors   those of import_build.h; call perf_file_close() in any case
  */
 MUST_CHECK int

@@ -52,7 +52,7 @@ MUST_CHECK int
 perf_sample_begin(struct perf_samples *s, const struct perf_head *h);
 /* Adds the sample, with the frames that were pushed since. */
 MUST_CHECK int perf_sample_end(struct perf_samples *s);
-/* Adds the sample to im.row of one that had the same stack and thread. */
+/* Adds the sample to that of im.row, which had the same stack and thread. */
 MUST_CHECK int perf_sample_again(struct perf_samples *s, uint32_t row);
 /* Finishes the profile, as import_end(). */
 MUST_CHECK int perf_samples_end(struct perf_samples *s, struct profile **out);

@@ -94,7 +94,7 @@ touch(struct perf_spaces *s, struct perf_space *space)
 	space->version = ++s->version;
 }
 
-/* Adds a mapping in the place of those that it overlaps. */
+/* Adds a mapping; it replaces what it overlaps. */
 static int
 add_map(struct perf_spaces *s, struct perf_space *space,
         const struct perf_map *m)
@@ -139,7 +139,7 @@ add_map(struct perf_spaces *s, struct perf_space *space,
 
 /* --- records -------------------------------------------------------------- */
 
-/* True for a file, not for memory that the kernel or the program named. */
+/* True for a file, false for memory named by the kernel or the program. */
 static bool
 is_file(const char *path)
 {
@@ -152,7 +152,7 @@ is_file(const char *path)
 	return *path == '/' || !strcmp(path, "[vdso]");
 }
 
-/* Adds the row of a mapping: the part of a file, memory at its addresses, or a
+/* Adds the row of a mapping: a part of a file, memory at its addresses, or a
  * part of the kernel from its start. */
 static int
 add_row(struct perf_spaces *s, struct perf_map *m, struct perf_text path,

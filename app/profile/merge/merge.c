@@ -21,7 +21,7 @@ struct merge {
 	size_t max_bytes;
 	bool begun;
 	uint64_t key;
-	merge_names *names; /* NULL: frames without names stay so */
+	merge_names *names; /* NULL: frames without names get none */
 	void *names_arg;
 	bool no_ids;        /* labels of traces and spans are left out */
 	struct label label; /* label of samples that are added; key 0 if none */
@@ -31,7 +31,7 @@ struct merge {
 	struct packed_part *parts;
 	uint32_t nparts, cap;
 	/* Rows of the last part that was not counted: it is the base of the
-	 * counted ones that follow it. */
+	 * counted parts after it. */
 	uint32_t base, nbase;
 	/* The rows of all parts, one part after the other. */
 	struct part_rows {
@@ -335,8 +335,8 @@ add_functions(struct input_rows *r)
 	return rc;
 }
 
-/* Finds the lines of a location, which has none or only its place. Returns
- * their number. */
+/* Finds the lines of a location, which lacks names or has only its place.
+ * Returns their number. */
 static int
 find_lines(struct input_rows *r, uint32_t at, uint32_t mapping,
            uint64_t address, struct line out[static PROFILE_MAX_LINES])
@@ -378,7 +378,7 @@ add_location(struct input_rows *r, uint32_t at)
 	return rc;
 }
 
-#define EXPECT 12 /* nodes ahead that are fetched from memory */
+#define EXPECT 12 /* number of nodes that are prefetched */
 
 static int
 add_nodes(struct input_rows *r)
@@ -622,8 +622,8 @@ merge_add(struct merge *m, const struct profile *p)
 	return merge_add_packed(m, &(struct packed){.p = (struct profile *)p});
 }
 
-/* Keeps a counted file as a part of the sum: the values of its base, which was
- * added, include its own. */
+/* Keeps a counted file as a part of the sum: the values of its base, already
+ * added, include them. */
 static int
 keep_counts(struct merge *m, const void *p, size_t n, size_t max_raw)
 {
@@ -685,7 +685,7 @@ merge_encode(const struct merge *m, struct buf *out)
 	return packed_encode_parts(&k, m->parts, m->nparts, out);
 }
 
-/* The stacks may take what the rows leave of max_bytes. */
+/* The stacks may take the part of max_bytes that the rows leave. */
 int
 merge_end(struct merge *m, struct profile **out)
 {

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define AHEAD 8 /* nodes that are looked at before the hash */
+#define AHEAD 8 /* nodes tried before the hash table */
 
 int
 nodes_init(struct nodes *t)
@@ -79,7 +79,7 @@ nodes_expect(const struct nodes *t, uint32_t parent, uint32_t location)
 	table_prefetch(&t->children, hash_of(t, parent, location));
 }
 
-/* Files of one program have their nodes in the same order: the next one is
+/* Files of one program have their nodes in the same order: the wanted node is
  * mostly among the next few. */
 static uint32_t
 find(struct nodes *t, const struct wanted_node *w, uint64_t hash)

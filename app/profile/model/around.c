@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * One of the two profiles, and its row for each row of the profile that is
- * read, plus 1; 0: not copied yet.
+ * One of the two profiles and, for each row of the profile that is read, its
+ * row here, plus 1; 0: not copied yet.
  */
 struct side {
 	struct profile *p;
@@ -191,7 +191,7 @@ copy_location(struct side *s, const struct profile *p, uint32_t at,
 /* --- stacks --------------------------------------------------------------- */
 
 /* Copies the frames from an occurrence to one end of the stack. Stacks begin
- * with the innermost frame, so those that go outwards are turned around. */
+ * with the innermost frame, so those that go outwards are reversed. */
 static int
 copy_stack(struct work *w, struct side *s, const struct sample *of, uint32_t at,
            uint32_t line, int64_t value)

@@ -58,7 +58,7 @@ after_type(const char *name)
 bool
 kind_is_script(const char *source)
 {
-	/* languages whose sources are in no build of the file that is mapped */
+	/* languages whose sources belong to no build of the mapped file */
 	static const char *const suffixes[] = {
 		".py",  ".pyw", ".rb",    ".rake", ".php", ".phtml", ".pl",
 		".pm",  ".t",   ".psgi",  ".lua",  ".js",  ".mjs",   ".cjs",

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define FEW  12   /* or fewer are sorted by insertion */
-#define MANY 1024 /* and more are sorted by their digits */
+#define FEW  12   /* up to this many are sorted by insertion */
+#define MANY 1024 /* this many or more are sorted by digits */
 
 /* --- words ---------------------------------------------------------------- */
 
@@ -24,7 +24,7 @@ sort_few(uint64_t *v, uint32_t n)
 	}
 }
 
-/* Merges v[0..half) and v[half..n), each sorted, by way of room[0..half). */
+/* Merges v[0..half) and v[half..n), each sorted, using room[0..half). */
 static void
 merge_halves(uint64_t *v, uint32_t half, uint32_t n, uint64_t *room)
 {
@@ -38,7 +38,7 @@ merge_halves(uint64_t *v, uint32_t half, uint32_t n, uint64_t *room)
 	memcpy(v + to, room + i, (half - i) * sizeof(*v));
 }
 
-/* Merge sort, as qsort() is, without a call for each comparison. */
+/* Merge sort, like qsort(), but without a call for each comparison. */
 static void
 sort_some(uint64_t *v, uint32_t n, uint64_t *room)
 {
@@ -62,7 +62,7 @@ digit_of(uint64_t word, unsigned shift)
 	return word >> shift & (DIGITS - 1);
 }
 
-/* Moves words to where they belong by one digit. */
+/* Moves words to their places by one digit. */
 static void
 sort_digit(const uint64_t *v, uint32_t n, unsigned shift, uint64_t *to)
 {
@@ -129,7 +129,7 @@ alike(const uint64_t *v, uint32_t n)
 	return i;
 }
 
-/* Compares what follows in two names, which are alike up to there. */
+/* Compares the rest of two names that are alike up to `from`. */
 static int
 by_rest(const struct strings *names, uint32_t a, uint32_t b, size_t from)
 {
@@ -202,9 +202,8 @@ take_parts(const struct strings *names, uint64_t *v, uint32_t n, size_t from)
 	}
 }
 
-/* Sorts names that are alike up to `from`. Of the groups that are alike
- * further, the largest is done in the loop, so that this calls itself no deeper
- * than n has bits. */
+/* Sorts names that are alike up to `from`. The loop handles the largest group
+ * that remains alike, so that recursion is no deeper than n has bits. */
 static void
 sort_names(const struct strings *names, uint64_t *v, uint32_t n, size_t from,
            uint64_t *room)

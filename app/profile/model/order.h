@@ -6,7 +6,7 @@
 #include "strings.h"
 
 /*
- * Sorts words by their upper halves; words whose upper halves are alike stay in
+ * Sorts words by their upper halves; words whose upper halves are alike keep
  * their order. room has n words, too.
  */
 void words_sort(uint64_t *v, uint32_t n, uint64_t *room);

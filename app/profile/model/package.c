@@ -43,7 +43,7 @@ package_of(const struct profile *p, uint32_t location, const char *name,
            const char *file, size_t *n)
 {
 	const char *module = profile_module(p, location);
-	/* "/usr/bin/python3.11" looks like a name of Go */
+	/* "/usr/bin/python3.11" looks like a Go name */
 	*n = strcmp(module, SUMMARY_PROGRAMS) ? package_len(name, file) : 0;
 	if (*n)
 		return name;

@@ -124,7 +124,7 @@ profile_type(struct profile *p, const char *type, const char *unit)
 }
 
 #define WAITS     "threads ran %lld ms and waited %lld ms for a CPU"
-#define WAITS_MAX ((int64_t)1 << 60) /* ms of a sum; more is cut to this */
+#define WAITS_MAX ((int64_t)1 << 60) /* ms; larger sums are cut to this */
 
 struct waits {
 	long long ran_ms, waited_ms;
@@ -601,7 +601,7 @@ profile_module(const struct profile *p, uint32_t location)
 	return path_name(profile_text(p, p->mappings[m].file));
 }
 
-/* True for a name that only says where the code lies: "libc.so.6+0x88ef0". */
+/* True for a name that is only a place in a module: "libc.so.6+0x88ef0". */
 static bool
 is_place(const char *name, const char *module)
 {

@@ -17,7 +17,7 @@ struct work {
 	uint32_t n, frames_cap;
 	uint32_t *stack; /* of all samples */
 	uint32_t nstack, stack_cap;
-	struct location *locations; /* those of p, and parts of them */
+	struct location *locations; /* p's, and parts of them */
 	uint32_t *first; /* by line of p: a part that begins there; 0: none */
 	uint32_t *next;  /* by location: the next part that begins with the same
 	                    line */
@@ -35,8 +35,8 @@ work_done(struct work *w)
 	free(w->next);
 }
 
-/* Returns a number for the name of a frame: that of its text, or a separate one
- * for an address without a name. */
+/* Returns a number for the name of a frame: equal for equal names, and
+ * separate for each address without one. */
 static uint32_t
 key_of(const struct profile *p, uint32_t location, uint32_t line)
 {
@@ -176,8 +176,7 @@ begin(struct work *w)
 	return 0;
 }
 
-/* Gives p the new rows. Those of a decoded profile lie in its slab, which stays
- * as it is. */
+/* Gives p the new rows. The old rows of a decoded profile stay in its slab. */
 static void
 replace(struct profile *p, struct work *w)
 {

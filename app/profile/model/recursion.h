@@ -6,7 +6,7 @@
 /*
  * Removes repetitions from stacks: of the frames of one function, by name, the
  * innermost takes the place of the outermost, and the frames between them are
- * removed. What a function costs by itself stays. Nothing may be added to p
+ * removed. The self cost of each function stays. Nothing may be added to p
  * after this.
  *
  *   Errors   -ENOMEM; -E2BIG past TREE_MAX_FRAMES of all samples together, or

@@ -24,7 +24,7 @@ struct marks {
 	uint32_t focus; /* bits of the list's names */
 	uint32_t bits;  /* of struct sift_frames */
 	bool hidden;
-	bool folded; /* by its name alone */
+	bool folded; /* folded by its name alone */
 };
 
 /* True if the kind of a function is folded, in the module asked for last. */
@@ -78,7 +78,7 @@ work_done(struct work *w)
 
 /* --- texts ---------------------------------------------------------------- */
 
-/* Text that is no regular expression is searched for as it is. */
+/* Text that is not a regular expression is searched for literally. */
 static int
 search_init(struct search *s, const char *text)
 {
@@ -113,7 +113,7 @@ split(const char *text, struct list *out)
 	return 0;
 }
 
-/* Compares a name with one of a list, which has a colon for each semicolon. */
+/* Compares a name with one of a list, in which colons stand for semicolons. */
 static bool
 is_name(const char *name, const char *listed, size_t n)
 {
@@ -124,7 +124,7 @@ is_name(const char *name, const char *listed, size_t n)
 	return true;
 }
 
-/* Returns the bits of those names of a list that equal a name of n bytes. */
+/* Returns the bits of the names in a list that equal a name of n bytes. */
 static uint32_t
 bits_of(const struct list *l, const char *name, size_t n)
 {
@@ -234,7 +234,7 @@ mark_address(struct work *w, uint32_t location)
 	return 0;
 }
 
-/* Marks a location by its lines, and those of its lines that are folded. */
+/* Marks a location by its lines, and marks the lines that are folded. */
 static void
 mark_lines(struct work *w, uint32_t location)
 {
@@ -276,8 +276,8 @@ mark_locations(struct work *w)
 
 /* --- removing ------------------------------------------------------------- */
 
-/* Removes the lines that are folded. A location has none left only
- * if it leaves all stacks. */
+/* Removes the lines that are folded. Only a location that leaves all stacks
+ * has no line left. */
 static void
 fold_lines(struct work *w)
 {

@@ -54,9 +54,9 @@ is_of_rust(const char *path)
 	return false;
 }
 
-/* True for a function of Rust's library such as <std::io::Stdin>::read or
- * <alloc::vec::Vec<T> as core::clone::Clone>::clone; whoever implements a trait
- * of the library, or another one for its types, wrote those functions. */
+/* True for a method of Rust's library, such as <std::io::Stdin>::read or
+ * <alloc::vec::Vec<T> as core::clone::Clone>::clone: both the type and the
+ * trait must be the library's. */
 static bool
 is_rust_method(const char *name)
 {

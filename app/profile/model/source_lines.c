@@ -10,7 +10,7 @@
 
 struct lines {
 	const struct profile *p;
-	const char *function; /* NULL: of all */
+	const char *function; /* NULL: all */
 	uint64_t seed;
 	struct source_line *rows;
 	uint32_t n;

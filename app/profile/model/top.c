@@ -88,7 +88,8 @@ is_named_so(const struct tree *t, uint32_t node, const char *text, size_t n)
 	return len == n;
 }
 
-/* True if the path to a node, its ancestors by depth, ends as the text. */
+/* True if the path to a node, its ancestors by depth, ends with the names in
+ * the text. */
 static bool
 ends_so(const struct tree *t, const uint32_t *above, uint32_t depth,
         const char *path)

@@ -9,13 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_PERIOD_NS 10000 /* nothing samples faster */
+#define LEAST_PERIOD_NS 10000 /* no sampler is faster */
 
 /* Names of the profile's functions in the tree; each is looked up once. */
 struct tree_names {
 	const struct profile *p;
 	struct tree *t;
-	uint32_t *by_string; /* string of the profile -> name, or 0 */
+	uint32_t *by_string; /* by string of the profile: its name, or 0 */
 	uint32_t cap;        /* of t->home */
 	/* the last package and file, which neighbours mostly share */
 	const char *package_text;
@@ -256,7 +256,7 @@ ranks_new(const struct profile *p)
 	return NULL;
 }
 
-/* How samples are counted: in a value type, by the period of another, or not at
+/* How samples are counted: by a value type, by the period of a type, or not at
  * all. */
 struct counting {
 	uint32_t type;  /* value type that is added up; PROFILE_NONE: unknown */
@@ -276,7 +276,7 @@ struct build {
 	struct counting counting;
 	uint64_t *order; /* rank of the next name << 32 | sample's row */
 	uint32_t norder;
-	uint64_t *room;   /* to sort them */
+	uint64_t *room;   /* for sorting */
 	struct way *ways; /* by row */
 	uint64_t frames;
 	uint32_t most;      /* nodes */
@@ -388,7 +388,8 @@ weigh(int64_t *weight, int64_t v)
 	return 0;
 }
 
-/* The sums of a type's values and of what counts them, and of their amounts. */
+/* The sums of a type's values and of the values that count samples, and of
+ * their absolute values. */
 struct weights {
 	int64_t total, counted;
 	int64_t weight, count_weight;
@@ -433,8 +434,8 @@ tree_sums(const struct profile *p, uint32_t type, int64_t *out_total,
 	return 0;
 }
 
-/* The total of a function. Totals have an array of their own, so that many fit
- * into the CPU's cache: one is looked up for every frame of every sample. */
+/* The total of a function. Totals have a separate array, so that many fit into
+ * the CPU's cache: one is looked up for every frame of every sample. */
 struct function_total {
 	int64_t total;
 	uint32_t seen; /* the last sample with the function, + 1; 0: none */
@@ -471,8 +472,8 @@ count_frame(struct function_total *f, uint32_t row, int64_t value)
 	f->seen = row + 1;
 }
 
-/* Names the locations of all samples, in the order of their rows, so that what
- * a name is made of is read in about the order in which it lies in memory. */
+/* Names the locations of all samples, in the order of their rows, so that the
+ * parts of names are read in about their order in memory. */
 static int
 name_locations(struct tree_names *c)
 {
@@ -560,7 +561,7 @@ name_samples(struct tree_names *c, const struct counting *by,
 	return r;
 }
 
-/* Replaces the names of frames by their ranks, if that is still to do. */
+/* Replaces the names of frames by their ranks, unless that is done. */
 static int
 rank_frames(const struct tree *t)
 {
@@ -674,8 +675,8 @@ count_sample(struct build *b, uint32_t node, uint32_t row)
 		b->t->samples[node] += values[b->counting.type];
 }
 
-/* Turns sums into samples once all are added up, so that each is rounded once.
- */
+/* Turns sums into numbers of samples, after all additions, so that each is
+ * rounded once. */
 static void
 count_nodes(const struct counting *by, struct tree *t)
 {
@@ -745,7 +746,7 @@ total_of(const struct build *b, uint32_t lo, uint32_t hi)
 }
 
 /* Makes nodes for all remaining frames of a sample that shares them with no
- * other sample, beginning with the name of this rank. */
+ * other sample, beginning with the name of that rank. */
 static int
 lone_way(struct build *b, uint32_t row, uint32_t rank)
 {
@@ -800,8 +801,8 @@ struct first {
 
 /*
  * Finds the children of the root, by rank. Refuses a tree with too many nodes
- * at once: it has at least the frames of the longest stack of each child. Those
- * of a sample as large as `least` are all kept, if none is negative.
+ * at once: it has at least the frames of the longest stack of each child. If
+ * no value is negative, all frames of a sample as large as `least` are kept.
  */
 static int
 find_first(const struct build *b, uint32_t n, struct first *out)
@@ -967,7 +968,7 @@ tree_named(const struct tree *of)
 	return t;
 }
 
-#define VISIBLE_STEP 16 /* factor of the least total, try by try */
+#define VISIBLE_STEP 16 /* factor of the least total from try to try */
 
 int
 tree_visible(const struct tree *of, uint32_t most, struct tree **out,

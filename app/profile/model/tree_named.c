@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a set of bits, one for each name that is that of a function or of its
- * package. */
+/* Returns a set of bits, one for each listed name that equals a function's or
+ * its package's. */
 static uint32_t
 set_of(const struct tree *t, uint32_t function, const struct named_cost *all,
        size_t n)
@@ -21,8 +21,8 @@ set_of(const struct tree *t, uint32_t function, const struct named_cost *all,
 	return set;
 }
 
-/* Adds the own cost of a node to the names in its stack: those of its function
- * are in `leaf`, too. */
+/* Adds the own cost of a node to the names in its stack: the names of its
+ * function are in `leaf`, too. */
 static void
 add(struct named_cost *all, uint32_t within, uint32_t leaf, int64_t self)
 {

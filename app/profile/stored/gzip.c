@@ -65,7 +65,7 @@ member(struct libdeflate_decompressor *d, const uint8_t *p, size_t n,
 	}
 }
 
-/* True for zeros that pad the last member to a block, as of a tape. gzip(1)
+/* True for zeros that pad the last member to a block, as on tapes. gzip(1)
  * ignores them, too. */
 static bool
 is_padding(const uint8_t *p, const uint8_t *end)

@@ -164,7 +164,7 @@ struct decode {
 	uint32_t nstrings;
 };
 
-/* Reads the numbers of a row, of which those in the mask are ids of strings. */
+/* Reads the numbers of a row; those in the mask are ids of strings. */
 static int
 read_row(const struct decode *d, struct wire w, uint32_t texts,
          uint64_t out[static MOST_NUMBERS + 1])

@@ -53,7 +53,7 @@ write_out(const struct packed *k, const uint32_t *depth, uint32_t *stack)
 	p->nstack = n;
 }
 
-/* Drops the hashes, which are those of stacks of nodes: no row can be added. */
+/* Drops the hashes, which are of stacks of nodes; no row can be added then. */
 static void
 seal(struct profile *p)
 {

@@ -1,7 +1,7 @@
 /*
- * Counted files: profiles as counts of the stacks of their sum. The rows of the
- * sum's samples are in their order in the file, each as its distance from the
- * one before; then come the values, type by type.
+ * Counted files: profiles as counts of the stacks of their sum. Samples are
+ * listed by their row in the file of the sum, ascending, each as the
+ * difference from the one before; then come the values, type by type.
  */
 #include "base/counted.h"
 #include "packed_fields.h"
@@ -76,7 +76,7 @@ put_part(const struct packed_part *part, uint32_t ntypes, const uint32_t *at,
 	                     : gzip_deflate(raw.p, raw.len, out);
 }
 
-/* Appends a counted file whose base of that length began at `from`. */
+/* Appends a counted file; its base, of `base` bytes, began at `from`. */
 static int
 put_counted(const struct packed_part *part, uint32_t ntypes, const uint32_t *at,
             size_t from, uint32_t base, struct buf *out)
@@ -205,8 +205,7 @@ packed_part_read(const void *p, size_t n, size_t max_bytes, uint32_t nrows,
 
 /* --- sums of counts ------------------------------------------------------- */
 
-/* Until packed_counts_end(), a sample without a stack is one that no part
- * has. */
+/* Until packed_counts_end(), a sample without a stack occurs in no part. */
 void
 packed_counts_begin(struct packed *k)
 {

@@ -11,7 +11,7 @@
 #include "profile/pprof.h"
 #include "wire.h"
 
-/* Decoded rows may take this many times the bytes that the caller allows. */
+/* Decoded rows may take this many times the caller's limit on bytes. */
 #define MEMORY_RATIO 4
 
 struct reader {
@@ -395,7 +395,7 @@ decode(const void *p, size_t n, size_t max_bytes, struct packed *out)
 	                        out);
 }
 
-/* Decodes a counted file, which its base follows. */
+/* Decodes a counted file and the base that follows it. */
 static int
 decode_counted(const char *p, size_t n, size_t max_bytes, struct packed *out)
 {

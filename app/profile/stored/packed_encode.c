@@ -356,7 +356,7 @@ order_init(struct order *o, const struct packed *k)
 	return order_nodes(k, o) ?: order_samples(k, o);
 }
 
-/* Returns the place of each row of samples in the file, NULL when out of
+/* Returns the place in the file of each row of samples; NULL when out of
  * memory. */
 static uint32_t *
 sample_places(const struct packed *k, const struct order *o)

@@ -20,12 +20,12 @@ enum packed_count {
 	PACKED_COUNTS
 };
 
-/* As packed_encode(); *out_at, unless out_at is NULL, is the place of each row
- * of samples in the file, the caller's to free. */
+/* As packed_encode(). Unless out_at is NULL, *out_at[row] is the place of each
+ * row of samples in the file; the caller frees it. */
 MUST_CHECK int
 packed_encode_at(const struct packed *k, struct buf *out, uint32_t **out_at);
-/* Maps numbers of small magnitude, of either sign, to small ones. Source:
- * protobuf's sint64. */
+/* Maps numbers of small magnitude, of either sign, to small unsigned ones.
+ * Source: protobuf's sint64. */
 static inline uint64_t
 packed_zigzag(int64_t v)
 {

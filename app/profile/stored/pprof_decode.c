@@ -32,7 +32,7 @@ struct pprof_count {
  * table. */
 #define STRING_OVERHEAD (2 * 16 + 4 * 8 + sizeof(uint32_t))
 
-/* The text of a macro's number. */
+/* The value of a macro, as a string literal. */
 #define TEXT_OF(macro) TEXT_OF_(macro)
 #define TEXT_OF_(text) #text
 _Static_assert(PROFILE_MAX_ROWS == 67108864, "a message has this number");
@@ -216,8 +216,8 @@ pprof_memory(const struct pprof_count *c)
 	       c->lines * sizeof(struct line) + c->comments * sizeof(uint32_t);
 }
 
-/* Decoded rows may take this many times the bytes that the caller allows;
- * real files take less than twice their size. */
+/* Decoded rows may take this many times the caller's limit on bytes; real
+ * files take less than twice their size. */
 #define MEMORY_RATIO 4
 
 /* The file is freed in pieces of this size. */

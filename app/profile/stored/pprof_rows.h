@@ -13,7 +13,7 @@
 
 struct decode {
 	struct wire file;
-	bool ours;                /* the file may be freed while it is read */
+	bool ours;                /* the file may be freed piece by piece */
 	const struct wire *where; /* by field number: see pprof_decode.c */
 	struct profile *p;
 	uint32_t *strings; /* place in the file's table -> id */

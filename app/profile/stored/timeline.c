@@ -129,7 +129,7 @@ put_row(struct buf *out, uint32_t field, const struct number *n, size_t count,
 	wire_close(out, place);
 }
 
-/* Writes times plus one: TIMELINE_UNSEEN becomes 0, which is not written. */
+/* Writes times plus one: TIMELINE_UNSEEN becomes 0, which is left out. */
 static void
 put_thread(struct buf *out, const struct timeline_thread *t)
 {

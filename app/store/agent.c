@@ -11,10 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-#define SETTLED_MS 2000 /* after a change */
+#define SETTLED_MS 2000 /* wait after a change */
 
-/* A host may have thousands of processes: after so many rows, other writers get
- * a chance, for which they try some times a millisecond. */
+/* A host may have thousands of processes: after this many rows, other writers,
+ * which try several times a millisecond, get a chance. */
 #define PART_ROWS     100
 #define PART_PAUSE_NS NS_PER_MS
 
@@ -109,7 +109,7 @@ agent_resume(struct store *s, const char *host, const struct job_ref *j,
 	              ARGS(V(lease_ms), V(j->session), V(host), V(j->attempt)));
 }
 
-/* Sets when the capture was taken, but not before it was requested. */
+/* Sets the times of the capture, which must not precede the request. */
 static int
 set_times(struct store *s, const char *tenant, const char *id,
           const struct agent_times *t)
@@ -227,7 +227,8 @@ compare(const void *a, const void *b)
 	return rc ? rc : (x->ordinal > y->ordinal) - (x->ordinal < y->ordinal);
 }
 
-/* Sorts processes for find_process(): a database may order texts otherwise. */
+/* Sorts processes for find_process(): a database may order texts
+ * differently. */
 static void
 sort(struct process_list *l)
 {
@@ -250,7 +251,7 @@ struct parts {
 	bool is_open;
 };
 
-/* Call it before each row. */
+/* Call this before each row. */
 static int
 next_row(struct parts *p)
 {
@@ -291,8 +292,8 @@ is_same(const struct worker_process *a, const struct worker_process *b)
 	       !strcmp(a->cmdline, b->cmdline);
 }
 
-/* Writes what differs: other writers wait, and a row keeps the time at which
- * its process was seen first. */
+/* Writes only rows that differ: other writers have to wait, and a row keeps
+ * the time at which its process was first seen. */
 static int
 put_processes(struct parts *p, const char *tenants,
               const struct process_list *was, const struct process_list *now)
@@ -434,7 +435,7 @@ forget(struct store *s, const struct agent_held *h, bool keep)
 
 	if (rc < 0 || keep || !*h->status)
 		return rc < 0 ? rc : 0;
-	/* while it waits for a collector, its bytes are still needed */
+	/* while it waits for a collector, its bytes are needed */
 	rc = db_run(s->db, SQL_DELIVERY_MAKE_LAST, ARGS(V(h->session)));
 	if (!rc)
 		rc = session_drop(s, h->tenant, h->session);
@@ -475,8 +476,8 @@ put_service(struct store *s, const struct service *v)
 	return rc < 0 ? rc : (int)made;
 }
 
-/* A service that the host had before keeps its continuous profiling, unless the
- * centre has settings for it. */
+/* A service that the host already had keeps its continuous profiling, unless
+ * the centre has settings for it. */
 static int
 put_continuous(struct store *s, const struct service *v,
                const struct continuous *on, bool made)

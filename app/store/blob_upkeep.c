@@ -18,8 +18,8 @@ static const struct row_field marked_fields[] = {
 };
 static const struct row_type marked_type = ROW_TYPE(marked, marked_fields);
 
-/* Drops the bytes first: a row without bytes is found again, bytes without a
- * row are not. Returns the number dropped before one failed. */
+/* Drops the bytes first: a row without bytes can be found again, bytes without
+ * a row cannot. Returns the number dropped before one failed. */
 static size_t
 drop_marked(struct store *s, const char *driver, const struct marked *m,
             size_t n, int *rc)

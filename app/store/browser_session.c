@@ -46,8 +46,8 @@ make_cookie(char out[static BROWSER_SESSION_COOKIE_MAX])
 	snprintf(out, BROWSER_SESSION_COOKIE_MAX, "%s%s", first, second);
 }
 
-/* Removes sessions that have ended, and the oldest ones, or the oldest links,
- * of an actor who has too many. */
+/* Removes ended sessions, and the oldest sessions or links of an actor who has
+ * too many. */
 static int
 make_room(struct store *s, const struct browser_session_ask *ask)
 {

@@ -24,7 +24,7 @@ read_looked(struct store *s, struct looked *out)
 }
 
 /* Returns how long deletion waits. A clock that was set back ends the wait:
- * either the jump was undone, or everything stored lies in the future. */
+ * either the jump has been undone, or everything stored is in the future. */
 static int64_t
 held(const struct looked *l)
 {

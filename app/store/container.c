@@ -51,7 +51,7 @@ container_text_ok(const char *s, size_t n)
 
 /*
  * Compares a text of m bytes with a pattern of n bytes. After a mismatch, the
- * last * takes one more byte, so the time is at most the product of the
+ * last * takes one more byte, so the time is bounded by the product of the
  * lengths.
  */
 static bool

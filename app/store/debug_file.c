@@ -49,7 +49,7 @@ drop(struct store *s, const char *tenant, const char *id)
 	return rc < 0 ? rc : n > 0 ? 0 : -ENOENT;
 }
 
-/* Drops the file that the new one replaces. */
+/* Deletes the file that the new one replaces. */
 static int
 replace(struct store *s, const struct debug_file *f)
 {
@@ -125,7 +125,7 @@ queue_new(struct store *s, const struct debug_file *f)
 	return rc;
 }
 
-/* Queues again what the file may name. */
+/* Queues sessions again whose frames the file may name. */
 static int
 queue(struct store *s, const struct debug_file *f)
 {
@@ -157,7 +157,7 @@ debug_file_add(struct store *s, const struct debug_file *f,
                const struct blob *b, char out[static ID_MAX])
 {
 	char id[ID_MAX];
-	int rc = quota_turn(s, f->tenant); /* two may push the same file */
+	int rc = quota_turn(s, f->tenant); /* two may send the same file */
 
 	id_new(DEBUG_FILE_PREFIX, id);
 	rc = rc ?: replace(s, f) ?: insert(s, f, b, id) ?: queue(s, f);
@@ -268,7 +268,7 @@ debug_file_report(struct store *s, const char *id, bool refused)
 	return store_end(s, rc < 0 ? rc : 0);
 }
 
-/* --- the end of files ----------------------------------------------------- */
+/* --- deletion ------------------------------------------------------------- */
 
 int
 debug_file_delete(struct store *s, const char *tenant, const char *id)

@@ -53,7 +53,7 @@ struct trend {
 	size_t room;
 };
 
-/* Moves *w to the list. */
+/* Moves *w to the trend's list. */
 static int
 take(struct trend *t, struct window *w)
 {

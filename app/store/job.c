@@ -35,9 +35,9 @@ job_ref(const struct job *j)
 	return r;
 }
 
-/* --- asking --------------------------------------------------------------- */
+/* --- requesting ----------------------------------------------------------- */
 
-/* Finds the id of the running capture that conflicts; -ENOENT: no such
+/* Finds the id of the running capture that conflicts; -ENOENT: unknown
  * service. */
 static int
 find_running(struct store *s, const struct session_ask *ask, const char *host,
@@ -176,7 +176,7 @@ fenced(int changed)
 	return changed < 0 ? changed : changed ? 0 : -ESTALE;
 }
 
-/* Each tenant that has processes on the host but no capture has a place
+/* For each tenant with processes on the host but no capture, a place is
  * reserved, up to half of all places. Sets *out if others may have more. */
 static int
 may_have_more(struct store *s, const char *host, int64_t room, int64_t *out)
@@ -194,7 +194,7 @@ may_have_more(struct store *s, const char *host, int64_t room, int64_t *out)
 	return 0;
 }
 
-/* Finds the job that is next. */
+/* Finds the next job. */
 static int
 find_next(struct store *s, const char *host, int64_t room,
           char out[static ID_MAX])
@@ -212,7 +212,7 @@ claim(struct store *s, const char *id, int64_t lease_ms, struct job *out)
 	int rc = db_run(s->db, SQL_JOB_CLAIM, ARGS(V(lease_ms), V(id)));
 
 	if (rc <= 0)
-		return rc ? rc : -EAGAIN; /* claimed meanwhile */
+		return rc ? rc : -EAGAIN; /* it was claimed meanwhile */
 	rc = db_run(s->db, SQL_SESSION_STARTED, ARGS(V(id)));
 	if (rc < 0)
 		return rc;
@@ -256,7 +256,7 @@ job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
 	if (rc <= 0)
 		return rc ? rc : -ESTALE;
 	asked = db_col_int(&rows, 0);
-	rc = db_next(&rows); /* reading to the end commits */
+	rc = db_next(&rows); /* reading to the end commits the statement */
 	if (rc < 0)
 		return rc;
 	*out_ending = asked;

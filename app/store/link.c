@@ -53,7 +53,7 @@ make(struct store *s)
 	struct link_key k;
 	int rc = link_key_current(s, &k);
 
-	if (rc != -ENOENT) /* another process was first */
+	if (rc != -ENOENT) /* another process has made the key */
 		return rc;
 	id_new(LINK_KEY_PREFIX, k.id);
 	random_bytes(k.secret, sizeof(k.secret));
@@ -107,7 +107,7 @@ put_mac(const unsigned char *mac, char out[static SIGNATURE_MAX])
 }
 
 /* Writes HOUR.KEY.MAC, or the older form. Each claim has exactly one text in
- * either form, so that a signature which was changed in any way is refused. */
+ * either form, so that a signature changed in any way is refused. */
 static int
 link_sign(const struct link_key *key, const struct link_claim *claim,
           bool is_long, char out[static SIGNATURE_MAX])
@@ -190,7 +190,8 @@ key_named(struct store *s, const struct link_keys *k, const char *id,
 	return link_key_get(s, id, out);
 }
 
-/* Reads the end of validity and the key. An older link has them in claim. */
+/* Reads the end of validity and the key. In an older link they are in
+ * claim. */
 static int
 read_signature(const char *signature, char key[static ID_MAX],
                struct link_claim *claim)

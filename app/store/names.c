@@ -48,7 +48,7 @@ find_room(struct store *s, const char *tenant, struct room *out)
 	return 0;
 }
 
-/* A module, and how many frames it has, in all and with names. */
+/* A module, and its numbers of frames, in all and with names. */
 struct module {
 	char id[ID_MAX];
 	int64_t frames, named;
@@ -112,7 +112,7 @@ want(struct store *s, const char *tenant, const char *service,
 	if (rc == -ENOENT)
 		rc = add_module(s, tenant, service, &w->place, room, m.id);
 	if (rc)
-		return rc == -ENOENT ? 0 : rc; /* nobody could name it */
+		return rc == -ENOENT ? 0 : rc; /* no worker could name it */
 	for (uint32_t i = 0; i < w->n && room->frames > 0 &&
 	                     m.frames + added < NAMES_MAX_OF_ONE;
 	     i++) {

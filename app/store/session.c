@@ -122,7 +122,7 @@ session_find(struct store *s, const char *tenant, const char *prefix,
 	return rc;
 }
 
-/* Order of a list: by creation, or by start. */
+/* The order of a list: by creation or by start. */
 enum order { MADE, BEGAN };
 
 static int64_t

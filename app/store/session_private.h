@@ -6,8 +6,8 @@
 #include "store/blob.h"
 #include "store/session.h"
 
-/* Inserts a session of a host, or of "" for an upload; -ENOENT when there is no
- * such service, or one like it runs. */
+/* Inserts a session of a host, or of "" for an upload; -ENOENT when there is
+ * no such service, or a session like it is running. */
 MUST_CHECK int
 session_insert(struct store *s, const struct session_ask *ask, const char *host,
                const char *status, char out[static ID_MAX]);

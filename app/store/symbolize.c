@@ -90,7 +90,8 @@ symbolize_ask_counted(struct store *s, const char *tenant, const char *session,
 
 /* --- the report of an upload ---------------------------------------------- */
 
-/* Begins the note about frames without names; nothing if all have one. */
+/* Begins the note about frames without names; appends nothing if all have
+ * names. */
 static void
 begin_unnamed(int64_t frames, int64_t named, struct buf *out)
 {

@@ -150,8 +150,8 @@ token_is_within(const char *tenants, const char *within)
 	return true;
 }
 
-/* Adds keys of the next rows to a list that has room for room more. Sets *at to
- * the last row; returns the number of rows that were read, or -errno. */
+/* Adds the keys of the next rows to a list with room for `room` more. Sets *at
+ * to the last row; returns the number of rows that were read, or -errno. */
 static int
 add_rows(struct store *s, const char *within, struct cursor *at, size_t room,
          struct token_list *l)

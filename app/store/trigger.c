@@ -308,7 +308,7 @@ trigger_fire(struct store *s, const struct trigger *t, const char *host,
 
 /* --- webhooks ------------------------------------------------------------- */
 
-/* A shift may be found this much beside the restart that caused it. */
+/* A shift may be found this far from the restart that caused it. */
 #define NEAR_MS (2 * 60 * MS_PER_S)
 
 static const struct row_field firing_fields[] = {

@@ -621,8 +621,8 @@ add_event(struct reader *r, int kind, struct jfr_cursor *at)
 	return add_tally(r, &t);
 }
 
-/* Sets the period of the chunk's samples: chunks may have different settings.
- * */
+/* Sets the period of the chunk's samples: chunks may have different
+ * settings. */
 static int
 find_period(struct reader *r)
 {

@@ -19,7 +19,7 @@ struct import_maps {
 void import_maps_done(struct import_maps *m);
 /*
  * Adds executable mappings of files to the profile; other lines are skipped.
- *   Owns m is the caller's, even after a failure; import_maps_done() it
+ *   Owns     m is the caller's, even after a failure; import_maps_done() it
  */
 MUST_CHECK int import_maps_read(struct import *im, const char *p,
                                 const char *end, struct import_maps *m);

@@ -250,8 +250,8 @@ member(struct writer *w, enum otlp_message m)
 		         row->name);
 		return -EPROTONOSUPPORT;
 	}
-	/* Nested lists have no use here, and would be copied once per level.
-	 * */
+	/* Nested lists have no use here, and would be copied once per
+	 * level. */
 	if (!f || row->kind == OTLP_KIND_BYTES ||
 	    (w->in_list && row->of == OTLP_ARRAY) ||
 	    (t == JSON_WORD && w->s.p[-1] == 'l'))

@@ -15,8 +15,8 @@
  * Appends p[n] to out.
  *
  *   Shape    *layouts: the layout of the result, as a bit
- *   Errors   -EBADMSG, -EPROTONOSUPPORT, -E2BIG nested too deep, with the reason
- *            in why; those of out, without a reason
+ *   Errors   -EBADMSG, -EPROTONOSUPPORT, -E2BIG nested too deep, with the
+ *            reason in why; those of out, without a reason
  */
 MUST_CHECK int otlp_json(const char *p, size_t n, struct buf *out,
                          unsigned *layouts, struct buf *why);

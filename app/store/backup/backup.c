@@ -3,27 +3,27 @@
  * reasons:
  *
  * 1. Bytes are on disk before the row that names them is committed (blob.h,
- *    window.h), so for every row of a copy of the database its bytes were
- *    there at the moment that the copy shows.
+ *    window.h), so at the moment that a copy of the database shows, the bytes
+ *    of all its rows were there.
  * 2. A row is deleted, or marked as deleted, and this is committed, before its
- *    bytes are dropped (blob_reap(), window_reap()), and no row comes back.
- *    Where bytes are missing, either their row was deleted as well, so that
- *    later copies of the database lack it; or the row is live, and the store is
+ *    bytes are dropped (blob_reap(), window_reap()), and no row comes back. If
+ *    bytes are missing, either their row was deleted as well, so that later
+ *    copies of the database lack it, or the row is live, and the store is
  *    damaged.
- * 3. Bytes that a row names never change, and file names are not used twice.
+ * 3. Bytes that a row names never change, and file names are never reused.
  *    Bytes copied for one copy of the database are therefore right for any
  *    other.
  *
  * So each round copies the database, then all bytes that the copy names and the
- * directory lacks. When rows were deleted meanwhile, another round copies the
- * bytes that are new since; few rows live that briefly. At the end the bytes of
- * every row in the last copy are read back and compared with their checksums,
- * and only then does the manifest name this copy. If one of the reasons above
- * did not hold, the backup would fail rather than be wrong.
+ * directory lacks. If rows were deleted meanwhile, another round copies the
+ * bytes added since; few rows live that briefly. At the end the bytes of every
+ * row in the last copy are read back and compared with their checksums, and
+ * only then does the manifest name this copy. If one of the reasons above did
+ * not hold, the backup would fail rather than be wrong.
  *
  * A process that is killed has changed no byte that the previous manifest
- * names: profiles are separate files, segments keep the bytes of their rows
- * where they were, and files are removed after the manifest was replaced.
+ * names: profiles are separate files, bytes of rows keep their place in
+ * segments, and files are removed after the manifest has been replaced.
  */
 #include "backup_dir.h"
 
@@ -36,7 +36,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Rounds in which rows were deleted, before the backup gives up. */
+/* The backup gives up after this many rounds in which rows were deleted. */
 #define ROUNDS_MAX 20
 
 struct making {
@@ -171,9 +171,9 @@ sync_all(const struct making *m)
 
 /*
  * Copies bytes again that are wrong in the backup, after an interruption or a
- * disk error. The previous backup may need them, if only a read failed:
- * therefore only bytes with the right checksum, which are equal, may overwrite
- * them.
+ * disk error. If only a read failed, the previous backup may need them:
+ * therefore only bytes with the right checksum, which are the same, may
+ * overwrite them.
  */
 static int
 mend_extent(struct making *m, const struct extent *e)

@@ -15,7 +15,7 @@
 
 #define MANIFEST   "manifest.json"
 #define LOCK       "backup.lock"
-#define TEMP       ".tmp-" /* of file_replace() */
+#define TEMP       ".tmp-" /* prefix of file_replace() */
 #define FORMAT     1       /* of a directory: a later format is refused */
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
@@ -131,7 +131,7 @@ backup_dir_close(struct backup_dir *d)
 	*d = (struct backup_dir)BACKUP_DIR_INIT;
 }
 
-/* Requires a private directory, since a backup has all tenants' profiles. */
+/* Requires a private directory, since a backup holds all tenants' profiles. */
 static int
 check_private(const struct backup_dir *d, struct buf *why)
 {
@@ -153,7 +153,7 @@ check_private(const struct backup_dir *d, struct buf *why)
 	return why->len ? -EPERM : 0;
 }
 
-/* True when the directory is store_dir or below it, by any name. */
+/* Refuses a directory that is store_dir or below it, by any name. */
 static int
 check_outside(const struct backup_dir *d, const char *store_dir,
               struct buf *why)
@@ -287,8 +287,7 @@ backup_dir_open(const char *path, struct backup_dir *out, struct buf *why)
 	d.fd = open(path, OPEN_FLAGS);
 	if (d.fd < 0)
 		return explain(path, -errno, why);
-	/* The file may be missing in a backup that was copied
-	 * from elsewhere. */
+	/* A backup copied from elsewhere may lack the file. */
 	if (!backup_dir_file(&d, LOCK, &d.lock_fd))
 		rc = lock(&d, LOCK_SH, why);
 	rc = rc ?: look_at_manifest(&d, why);

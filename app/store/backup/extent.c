@@ -24,7 +24,7 @@ static const char *const folders[] = {
 
 /* --- places --------------------------------------------------------------- */
 
-/* Changes the owner of a new file to that of the place if root created it. */
+/* Changes the owner of a new file to the place's if root created it. */
 static int
 settle(const struct extent_place *p, int fd, mode_t mode)
 {
@@ -90,7 +90,7 @@ static const struct row_type type = ROW_TYPE(extent, fields);
 
 typedef int visit(void *arg, const struct extent *e);
 
-/* Runs a statement with a name and collects all rows. */
+/* The rows that a statement finds by a name. */
 struct rows {
 	struct extent *items;
 	size_t n;
@@ -229,7 +229,7 @@ is_sound(const struct extent *e)
 }
 
 /*
- * Opens the folder of a file, and finds the file's name in there.
+ * Opens the folder of a file, and finds the file's name in it.
  *   Owns     *own is the caller's; -1 when the folder is the place's
  */
 static int
@@ -387,7 +387,7 @@ extent_copy(const struct extent_place *from, const struct extent_place *to,
 struct trim {
 	const struct extent_place *place;
 	struct db *db;
-	int fd; /* the segment of the windows visited now */
+	int fd; /* the segment whose windows are visited */
 	int64_t end;
 	int n;
 };

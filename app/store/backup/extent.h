@@ -1,9 +1,9 @@
 /*
  * Extents: the bytes that live rows refer to. A profile is a whole file below
- * profiles/, a window is a part of a file below segments/. Neither changes once
- * its row exists; other bytes of a segment are unused.
+ * profiles/, a window is a part of a file below segments/. Neither changes
+ * after its row exists; other bytes of a segment are unused.
  *
- * Rows and files are not trusted: a name that Stoker does not make is damage,
+ * Rows and files are not trusted: a name that Stoker would not make is damage,
  * and links below either folder are not followed.
  */
 #pragma once
@@ -60,7 +60,7 @@ extent_each(struct db *db, int (*fn)(void *arg, const struct extent *e),
 MUST_CHECK int extent_live(struct db *db, const struct extent *e);
 
 /* True when the file is long enough, or can't be inspected: a guess that saves
- * copying, and which extent_check() verifies. */
+ * copying; extent_check() verifies it. */
 bool extent_seems_there(const struct extent_place *p, const struct extent *e);
 /* Reads the bytes and verifies their checksum. Returns -ENOENT, -EBADMSG, or
  * -errno when the file can't be read. */
@@ -70,8 +70,8 @@ extent_check(const struct extent_place *p, const struct extent *e);
  * Copies the bytes, overwrites those in their place, and verifies the checksum
  * on the way; the caller syncs. If the overwritten bytes may be needed, check
  * the source first.
- *   Errors   1 when from does not have the bytes (any more); -errno of a failed
- *            write, with one line in *why
+ *   Errors   1 when from does not have the bytes, or no longer; -errno of a
+ *            failed write, with one line in *why
  */
 MUST_CHECK int
 extent_copy(const struct extent_place *from, const struct extent_place *to,

@@ -21,10 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH_BYTES   ((size_t)1 << 20)   /* of rows that are written at once */
-#define ROWS_MAX      ((size_t)256 << 20) /* of one batch */
-#define WINDOW_ROWS   ((size_t)8 << 20)   /* and of a segment's windows */
-#define SEGMENT_BYTES ((int64_t)16 << 20) /* after which the next begins */
+#define BATCH_BYTES   ((size_t)1 << 20)   /* of rows written at once */
+#define ROWS_MAX      ((size_t)256 << 20) /* of a batch in memory */
+#define WINDOW_ROWS   ((size_t)8 << 20)   /* of the rows of a segment */
+#define SEGMENT_BYTES ((int64_t)16 << 20) /* then the next begins */
 
 static const struct {
 	const char *name;
@@ -36,8 +36,7 @@ static const struct {
 };
 static_assert(ARRAY_LEN(tables) <= MOVE_TABLES_MAX, "room for all tables");
 
-/* Bytes that are in the segment being written: where they were, and where they
- * are. */
+/* Bytes in the segment being written: their old and new places. */
 struct moved {
 	char segment[ID_MAX];
 	int64_t start, there;
@@ -48,7 +47,7 @@ struct moving {
 	struct store from, to;
 	struct s3 *s3;
 	struct segment segment;
-	struct moved *bases; /* of counted windows, in that segment */
+	struct moved *bases; /* bases of counted windows in that segment */
 	size_t nbases;
 	struct buf rows; /* a JSON list, not yet written */
 	struct buf bytes, again;
@@ -95,7 +94,7 @@ read_verified(const struct store *s, const struct blob *b, struct buf *out)
 	return rc ? rc : strcmp(checksum, b->checksum) != 0 ? -EBADMSG : 0;
 }
 
-/* Existing bytes of this name were written by an earlier attempt. */
+/* Bytes that already have this name are from an earlier attempt. */
 static int
 copy_bytes(struct moving *m, const struct blob *b)
 {
@@ -142,7 +141,7 @@ int_of(const struct db_rows *rows, const char *name)
 	return db_col_int(rows, column_of(rows, name));
 }
 
-/* Values that replace those of the source row. */
+/* Values that replace the source row's. */
 struct instead {
 	const char *column, *text;
 	int64_t i; /* used when text is NULL */
@@ -226,8 +225,8 @@ read_blob(const struct db_rows *rows, struct blob *out)
 	         text_of(rows, "checksum"));
 }
 
-/* True for bytes that must be copied: bytes stay in place if new bytes go to
- * the same place, or in an object store. */
+/* True for bytes that must be copied: bytes stay where they are if new bytes
+ * would go there too, or if they are in an object store. */
 static bool
 is_copied(const struct moving *m, const struct blob *b)
 {
@@ -309,7 +308,7 @@ find_moved(const struct moving *m, const struct window *w)
 	return NULL;
 }
 
-/* Remembers where the bytes of a window, or of a base, are now. */
+/* Remembers the new place of the bytes of a window or base. */
 static int
 note_moved(struct moving *m, const struct window *w, int64_t there)
 {
@@ -349,7 +348,7 @@ move_base(struct moving *m, const struct window *base)
 	return 0;
 }
 
-/* Moves the bytes of a window, unless they were moved as the base of others. */
+/* Moves the bytes of a window, unless they were already moved as a base. */
 static int
 move_bytes(struct moving *m, const struct window *w, const struct window *base,
            struct window_ask *at)
@@ -474,7 +473,7 @@ move_tables(struct moving *m)
 	return rc;
 }
 
-/* Objects are stored before the transaction, which must not wait for them. */
+/* Stores objects before the transaction, which must not wait for them. */
 static int
 put_object(struct moving *m, enum sql sql, const struct db_rows *rows)
 {

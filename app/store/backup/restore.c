@@ -2,8 +2,8 @@
  * Restores backups.
  *
  * The bytes are copied first, then the database under a temporary name; at the
- * end the database gets its real name, and until then there is no store. A
- * store that has data is not touched before: the new one is built beside it,
+ * end the database gets its real name; until then there is no store. A store
+ * that has data is not touched until then: the new one is built beside it,
  * then the two change places. A restore that is killed leaves the store
  * unchanged, and files that the next restore uses.
  */
@@ -96,7 +96,7 @@ open_backup(struct restoring *r)
 
 /* --- the store ------------------------------------------------------------ */
 
-/* True for files of the store's data. A leftover WAL would be applied to any
+/* True for files of the store's data. A leftover WAL would be applied to a new
  * database beside it. */
 static bool
 has_data(int dir_fd)
@@ -199,7 +199,7 @@ copy_acl(int from, int to)
 }
 
 /* Makes a directory, or reuses one of an interrupted restore, with the owner,
- * mode and ACL of the directory like, if like is a directory. */
+ * mode and ACL of `like` if that is a directory. */
 static int
 make_dir(const struct restoring *r, int dir_fd, const char *name, int like,
          int *out)
@@ -359,7 +359,7 @@ name_database(struct restoring *r)
 	return 0;
 }
 
-/* --- changing places ------------------------------------------------------ */
+/* --- swapping ------------------------------------------------------------- */
 
 /* Writes a time as "20261122T135447.123Z". */
 static void
@@ -390,7 +390,8 @@ keep_entry(void *arg, const char *name)
 	return 0;
 }
 
-/* Removes the database's name, so that the next restore reuses these files. */
+/* Takes the database's name away again, so that the next restore reuses the
+ * files. */
 static int
 not_moved(struct restoring *r, const char *to, int rc)
 {

@@ -67,7 +67,7 @@ report_damage(void *arg, enum db_damage kind, const char *line)
 	       ((struct verifying *)arg)->database, line);
 }
 
-/* Counts damage at which SQLite gives up as one more flaw. */
+/* Counts damage that makes SQLite give up as one more flaw. */
 static int
 unless_damaged(const struct verifying *v, int rc)
 {

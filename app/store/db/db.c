@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MIGRATE_TRIES 3
-#define LOOK_MAX_NS   NS_PER_S /* for a look at the schema */
+#define LOOK_MAX_NS   NS_PER_S /* wait for a look at the schema */
 #define SCHEMA_MAX    9999     /* no release has so many migrations */
 
 int64_t db_look_ns = 5 * NS_PER_S;
@@ -130,7 +130,7 @@ db_col_name(const struct db_rows *rows, int column)
 	return rows->db->driver->col_name(rows, column);
 }
 
-/* --- changes, and the rest ------------------------------------------------ */
+/* --- changes and upkeep --------------------------------------------------- */
 
 int64_t
 db_data_version(struct db *db)
@@ -203,7 +203,7 @@ ask(struct db *db, enum sql sql, int64_t *out, int n)
 	return rc < 0 ? rc : 0;
 }
 
-/* Returns 0, 0 for a new database. */
+/* Sets both versions to 0 for a new database. */
 int
 db_schema(struct db *db, struct db_schema *out)
 {
@@ -230,8 +230,8 @@ apply(struct db *db, int version)
 	return rc < 0 ? rc : 0;
 }
 
-/* Reads the schema, and refuses one that a later release has made unusable for
- * this release. */
+/* Reads the schema, and refuses it if a later release has made it unusable for
+ * this one. */
 static int
 usable_schema(struct db *db, struct db_schema *out, struct buf *why)
 {
@@ -318,8 +318,8 @@ check_foreign(struct db *db, struct buf *why)
 	return rc;
 }
 
-/* True if the checks that follow refuse the schema, or take the database for a
- * new one, and change nothing. */
+/* True if later checks refuse the schema: it is too new, invalid or, for a
+ * look, missing. */
 static bool
 is_refused(const struct db *db, const struct db_schema *schema)
 {
@@ -327,8 +327,8 @@ is_refused(const struct db *db, const struct db_schema *schema)
 	       (db->look && !schema->version);
 }
 
-/* Refuses tables and indexes that somebody else has changed. While they are
- * read, another process may migrate. */
+/* Refuses tables and indexes that somebody else has changed. Repeats this if
+ * another process migrated meanwhile. */
 static int
 check_tables(struct db *db, struct buf *why)
 {
@@ -393,7 +393,7 @@ migrate(struct db *db, struct buf *why)
 	return rc;
 }
 
-/* Changes nothing. */
+/* Checks the schema, and changes nothing. */
 static int
 check(struct db *db, struct buf *why)
 {
@@ -430,7 +430,8 @@ db_check_schema(struct db *db, bool may_migrate, struct buf *why)
 }
 
 /* A later release may have changed the schema since this process opened the
- * database. If there is no answer soon, the caller finds out why. */
+ * database. If no answer comes soon, the caller's next statement finds out
+ * why. */
 static int
 look_at_schema(struct db *db)
 {

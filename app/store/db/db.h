@@ -1,37 +1,37 @@
 /*
- * The database behind a dozen functions. Statements of sql/query/ are called by
- * their enum, and prepared once per connection.
+ * Access to the database. Statements of sql/query/ are called by their enum,
+ * and prepared once per connection.
  *
  *	if ((rc = db_begin(db)))
  *		return rc;
  *	rc = db_run(db, SQL_TOKEN_REVOKE, ARGS(V(id), V(now)));
  *	rc = rc < 0 ? rc : db_commit(db);
  *
- * Two drivers implement them (driver.h). A path names an SQLite file, the
- * embedded default; postgres://... names a database of PostgreSQL 15 or later,
- * which the API processes of several hosts share. The worker refuses it: its
- * sandbox lets it connect to no server once it runs. All programs are linked
- * with both drivers, and libcurl needs nearly all libraries that libpq needs.
+ * There are two drivers (driver.h). A path names an SQLite file, the embedded
+ * default; postgres://... names a database of PostgreSQL 15 or later, which
+ * the API processes of several hosts share. The worker refuses it: its sandbox
+ * lets it connect to no server once it runs. All programs are linked with both
+ * drivers, and libcurl needs nearly all libraries that libpq needs.
  *
  * Writes belong in a transaction. On SQLite that is BEGIN IMMEDIATE, since a
  * read that becomes a write can't wait for the lock and fails at once, and so
  * there is one writer at a time. On PostgreSQL there are many (READ COMMITTED):
- * code that reads and then writes must let a row decide, by ON CONFLICT or by a
- * WHERE that is false for the loser, never by what it read before. After an
- * error in a transaction of PostgreSQL, only db_rollback() is possible. Commits
- * are on disk when db_commit() returns.
+ * code that reads and then writes must let a row decide, by ON CONFLICT or by
+ * a WHERE that is false for the loser, never its earlier read. After an error
+ * in a transaction of PostgreSQL, only db_rollback() is possible. Commits are
+ * on disk when db_commit() returns.
  *
  * Only plain SQL is used on PostgreSQL, so that other databases with its
- * protocol work too: no advisory locks; NOTIFY only speeds up what a check each
- * second finds anyway; a transaction that the server aborts (40001, 40P01)
- * returns -EBUSY, and the caller may repeat it.
+ * protocol work too: no advisory locks; NOTIFY only speeds up what a check
+ * every second finds anyway; a transaction that the server aborts (40001,
+ * 40P01) returns -EBUSY, and the caller may repeat it.
  *
  *   Threads  one connection per thread, never shared
  *   Errors   -EBUSY when a lock did not come within DB_BUSY_MAX_MS, or the
  *            server aborted the transaction for others' sake; -EEXIST for a
- *            broken unique or foreign key, -EROFS, -ENOSPC, -EIO (PostgreSQL
- *            does not answer, too), -EBADMSG for a damaged file, -EILSEQ for
- *            text that is not UTF-8; db_why() for the log
+ *            broken unique or foreign key, -EROFS, -ENOSPC, -EIO (also if
+ *            PostgreSQL does not answer), -EBADMSG for a damaged file, -EILSEQ
+ *            for text that is not UTF-8; db_why() for the log
  */
 #pragma once
 
@@ -105,41 +105,42 @@ struct db_rows {
 struct db_options {
 	const char *url;  /* a path, or postgres://... */
 	bool checkpoints; /* set by the worker alone; see db_upkeep() */
-	/* Opens the database read-only: it is neither created nor migrated, and
-	 * neither waits for writers nor makes them wait. */
+	/* Opens the database read-only: it is neither created nor migrated,
+	 * and readers and writers do not wait for each other. */
 	bool look;
 	bool migrate; /* brings the schema up to date, as SQLite always does */
 };
 
 /*
  * Statements wait for a server's answer until this time of clock_mono_ns(), and
- * for a minute at most; 0: for a minute. One that begins late waits for
- * DB_LATE_MS, and on a connection that works: a caller whose time is up still
- * cleans up.
+ * for a minute at most; 0: for a minute. After that time, a statement waits
+ * for DB_LATE_MS, and only on a connection that works, so that the caller can
+ * still clean up.
  */
 void db_until(struct db *db, int64_t until_ns);
 /* True for a URL of a database on a server; others are paths. */
 bool db_is_remote(const char *url);
 /*
- * Opens the database, and checks that this release can use its schema: one that
- * later releases have changed since is used as long as their migrations say so
- * (sql.awk, compatible), so that the hosts of a fleet are upgraded one by one,
- * after `stoker migrate`. SQLite creates what is not there, and migrates it.
+ * Opens the database, and checks that this release can use its schema: one
+ * that later releases have changed is used as long as their migrations allow
+ * it (sql.awk, compatible), so that the hosts of a fleet are upgraded one by
+ * one, after `stoker migrate`. SQLite creates what is not there, and migrates
+ * it.
  *
  *   Owns     *out is the caller's; db_close() it
  *   Errors   -errno, -EPROTONOSUPPORT when a later release has changed the
  *            schema beyond what this one can use, -ESTALE when it must be
  *            migrated first, -EMEDIUMTYPE when look is set and the file is not
- *            a database of ours, -EDOM when texts are sorted in another order
- *            than by their bytes; with one line in *why, which never has a
- *            password
+ *            a Stoker database, -EDOM when texts are sorted in another order
+ *            than by their bytes; with one line in *why, which never contains
+ *            a password
  */
 MUST_CHECK int
 db_open(const struct db_options *o, struct db **out, struct buf *why);
 void db_close(struct db *db);
 /*
  * Reopens the database when another file has taken its place (a restored
- * backup), or the connection to the server is lost.
+ * backup), or when the connection to the server is lost.
  *   Errors   as db_open(); the old connection stays in use
  */
 MUST_CHECK int db_refresh(struct db *db);
@@ -156,7 +157,7 @@ void db_rollback(struct db *db);
  * rows, or -errno. */
 MUST_CHECK int
 db_run(struct db *db, enum sql sql, const struct db_value *v, size_t n);
-/* Starts reading rows; call db_finish() also after an error. */
+/* Starts reading rows; call db_finish() even after an error. */
 MUST_CHECK int db_query(struct db *db, enum sql sql, const struct db_value *v,
                         size_t n, struct db_rows *out);
 /* Returns 1 when there is a row, 0 when there are no more, or -errno. */
@@ -181,15 +182,15 @@ struct db_schema {
 	int64_t version, compatible;
 };
 MUST_CHECK int db_schema(struct db *db, struct db_schema *out);
-/* Returns a number that changes when another connection commits, and never by
- * our own writes. If the server sends no notifications, the number changes each
+/* Returns a number that changes when another connection commits, never by this
+ * connection's writes. If the server sends no notifications, it changes every
  * second. */
 int64_t db_data_version(struct db *db);
 /*
  * Wait for a commit of another connection: poll db_wake_fd() for reading, then
  * call db_woken(), which drains it and returns true if another connection may
  * have committed since the last call. Call db_woken() before the first read,
- * and again before each poll. Wake-ups may be spurious, and one may be missed:
+ * and again before each poll. Wake-ups may be spurious, and may be missed:
  * read every DB_LOOK_MS in any case.
  *   Errors   -1: there is no descriptor to poll
  */

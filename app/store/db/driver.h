@@ -1,6 +1,6 @@
 /*
  * Drivers of databases, behind db.h. db.c nests transactions, applies
- * migrations and fails on purpose; a driver runs texts and statements.
+ * migrations and injects failures; a driver runs texts and statements.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct db {
 	int depth;   /* depth of nested transactions */
 	bool doomed; /* an inner transaction was rolled back */
 	int fail_after;
-	int64_t until_ns; /* of CLOCK_MONOTONIC: see db_until(); 0: none */
+	int64_t until_ns; /* CLOCK_MONOTONIC, see db_until(); 0: none */
 	int64_t look_ns;  /* when the schema is looked at again */
 	char why[320];
 };
@@ -24,15 +24,17 @@ struct db_driver {
 	bool migrates; /* migrates when opened: no other process can be using it
 	                */
 
-	/* Connects. On failure *out is set, too, if there is a db->why. */
+	/* Connects. On failure, *out is set as well if db->why has a
+	 * message. */
 	int (*open)(const struct db_options *o, struct db **out);
 	void (*close)(struct db *db);
 	/* Reconnects if need be, and calls db_check_schema(). */
 	int (*refresh)(struct db *db);
 
-	/* Returns 1 if a table or index is not as the first version migrations
-	 * make it, or computes something that no later release would. NULL: the
-	 * owner may change them. On 0, removes the limits of the connection. */
+	/* Returns 1 if a table or index differs from what the first `version`
+	 * migrations make, or computes something that no later release would.
+	 * NULL: the owner may change them. On 0, removes the limits of the
+	 * connection. */
 	int (*differs)(struct db *db, int version, char *what, size_t size);
 
 	/* Runs SQL that is not in sql/query. */

@@ -35,10 +35,10 @@ struct postgres {
 	bool late;  /* the last answer did not come in time */
 	char channel[CHANNEL_MAX];
 	int changes;
-	int64_t version;    /* of db_data_version() */
+	int64_t version;    /* result of db_data_version() */
 	int64_t version_ns; /* when version was last raised */
 	int64_t retry_ns;   /* when to connect again */
-	bool others;        /* committed since db_woken() */
+	bool others;        /* others have committed since db_woken() */
 	uint32_t jitter;
 };
 
@@ -135,8 +135,8 @@ taken(struct postgres *p, PGresult *r, PGresult **out)
 
 int64_t db_answer_max_ns = 60 * NS_PER_S;
 
-/* Waits until something of the answer is there to be read. Hangs up on a server
- * that does not answer in time, so that this process does not wait for ever. */
+/* Waits until part of the answer can be read. Hangs up on a server that does
+ * not answer in time, so that this process does not wait for ever. */
 static void
 await(struct postgres *p, int64_t end_ns)
 {
@@ -184,7 +184,7 @@ end_of(const struct postgres *p, int64_t max_ns)
 }
 
 /* Returns the last result of what was sent, or the first that failed; NULL if
- * there is none. No statement copies, so if the server begins to, the
+ * there is none. No statement uses COPY, so if the server begins one, the
  * connection is cut. */
 static PGresult *
 answer(struct postgres *p, int sent, int64_t max_ns)
@@ -231,8 +231,8 @@ text(struct db *db, const char *sql)
 
 /* --- the connection ------------------------------------------------------- */
 
-/* Returns "" for a value that the result lacks: the server may be another than
- * it was, or a proxy. */
+/* Returns "" for a value that the result lacks: the server may have been
+ * replaced, or be a proxy. */
 static const char *
 value(const PGresult *r, int row, int column)
 {
@@ -317,7 +317,7 @@ set_up(struct postgres *p)
 	return rc;
 }
 
-/* Has statements prepared anew: the server refuses them once a migration has
+/* Has statements prepared again: the server refuses them after a migration has
  * changed their columns. */
 static int
 forget_statements(struct postgres *p)
@@ -331,7 +331,7 @@ forget_statements(struct postgres *p)
 	return 0;
 }
 
-/* Reconnects if the server has closed the connection, for example at its
+/* Reconnects if the server has closed the connection, for example at a
  * restart, unless the caller's time is up. Call it only between
  * transactions. */
 static int
@@ -372,8 +372,8 @@ close_link(struct db *db)
 	free(p);
 }
 
-/* The wait for a lost host is no longer than that for a lock. The URL overrides
- * the first four settings, but not the encoding. */
+/* The wait for a lost host is no longer than the wait for a lock. The URL
+ * overrides the first four settings, but not the encoding. */
 static PGconn *
 connect_to(const char *url)
 {
@@ -629,7 +629,7 @@ col_name(const struct db_rows *rows, int column)
 	return PQfname(rows->stmt, column);
 }
 
-/* --- changes, and the rest ------------------------------------------------ */
+/* --- changes and upkeep --------------------------------------------------- */
 
 /* Reads the notifications that have arrived. */
 static void

@@ -1,8 +1,8 @@
 /*
  * Reads rows into structs: a table of fields, in the order of a query's
  * columns, loads, lists and frees every struct of the store. A column has its
- * field's name; a statement with other columns is refused, but for those at its
- * end, which a later release has added to a table or view.
+ * field's name; a statement with other columns is refused, except for further
+ * columns at its end, which a later release has added to a table or view.
  */
 #pragma once
 

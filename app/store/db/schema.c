@@ -5,7 +5,7 @@
 #include <strings.h>
 
 /* Iterates over the objects of a database, in order: the rows of stmt or, if
- * made is set, the rest of sql_objects. */
+ * made is set, the sql_objects from there on. */
 struct listing {
 	const struct sql_object *made;
 	sqlite3_stmt *stmt;
@@ -54,7 +54,7 @@ text_of(const struct listing *l)
 	               : (const char *)sqlite3_column_text(l->stmt, 1) ?: "";
 }
 
-/* ALTER TABLE puts white space and quotes where it likes. */
+/* ALTER TABLE adds white space and quotes. */
 static bool
 same_text(const char *a, const char *b)
 {
@@ -69,7 +69,7 @@ same_text(const char *a, const char *b)
 }
 
 /* Returns the length of a word, text or sign; 0 at the end, and for comments
- * and other operators, which no plain text has. */
+ * and other operators, which no plain definition has. */
 static size_t
 token_len(const char *at)
 {
@@ -93,8 +93,8 @@ struct token {
 	size_t len;
 };
 
-/* Returns false if the text ends, or goes on with something that no plain text
- * has. */
+/* Returns false at the end of the text, or before something that no plain
+ * definition has. */
 static bool
 token_next(struct token *t)
 {
@@ -118,7 +118,7 @@ token_among(const struct token *t, const char *const words[])
 	return *words;
 }
 
-/* False for a bracket after a name: a call. */
+/* False for a bracket after a name, which makes a call. */
 static bool
 opens_no_call(const struct token *last, const struct token *before)
 {
@@ -130,10 +130,10 @@ opens_no_call(const struct token *last, const struct token *before)
 }
 
 /*
- * True for a table or an index that computes nothing but comparisons: whether a
- * value is in a list, equals another, or is more or less. It has no function,
- * no joined or matched text, and no computed column or default. The first
- * bracket is that of the columns.
+ * True for a table or an index that computes only comparisons: whether a value
+ * is in a list, equals another, or is more or less. It has no function, no
+ * concatenation or pattern match, and no computed column or default. The first
+ * bracket opens the columns.
  */
 static bool
 is_plain(const char *text)
@@ -160,8 +160,8 @@ is_plain(const char *text)
 	return !*t.at;
 }
 
-/* Returns which of two lists in order has the first name: -1 ours, 1 given, 0
- * both. */
+/* Returns which of two sorted lists has the lesser next name: -1 ours, 1
+ * given, 0 both. */
 static int
 first_of(const struct listing *ours, const struct listing *given)
 {
@@ -185,7 +185,7 @@ is_agreed(const struct listing *ours, const struct listing *given, int order,
 	return later && is_plain(text_of(given));
 }
 
-/* Finds the first difference in two lists in order. */
+/* Finds the first difference between two sorted lists. */
 static int
 differ(struct listing *ours, struct listing *given, bool later, char *what,
        size_t size)
@@ -214,8 +214,8 @@ close_conn(sqlite3 **conn)
 	sqlite3_close(*conn);
 }
 
-/* Makes an empty database in memory by the first migrations. This takes far
- * longer than opening a database. */
+/* Makes an empty database in memory with the first `version` migrations. This
+ * takes far longer than opening a database. */
 static int
 make(int version, sqlite3 **out)
 {
@@ -232,8 +232,8 @@ make(int version, sqlite3 **out)
 	return code;
 }
 
-/* Lists what the first migrations make; what all make was listed at build
- * time. */
+/* Lists what the first `version` migrations make; what all of them make was
+ * listed at build time. */
 static int
 list_ours(int version, sqlite3 **made, struct listing *out)
 {

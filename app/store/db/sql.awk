@@ -7,10 +7,10 @@
 # {NAME} in a query is the text of `#define NAME "text"` in one of the C headers,
 # or of a block above it that opens with `-- text: NAME`.
 # A query is a block that opens with `-- name: job_claim`; a block of the same
-# name with `-- dialect: postgres` below it replaces it there. A migration is
-# a file NNNN_name.sql; `-- compatible: N` names the oldest release (by its
-# newest migration) that still works on the new schema, and `-- dialect: ...`
-# lines say whom the following statements are for.
+# name with `-- dialect: postgres` below replaces it for PostgreSQL. A
+# migration is a file NNNN_name.sql; `-- compatible: N` names the oldest
+# release (by its newest migration) that still works on the new schema, and
+# `-- dialect: ...` lines say which driver the following statements are for.
 
 function fail(why) {
 	print FILENAME ":" FNR ": " why >"/dev/stderr"

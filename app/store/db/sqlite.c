@@ -69,7 +69,7 @@ sqlite_errno(struct db *db, int code)
 	if (rc == -EUCLEAN)
 		snprintf(db->why, sizeof(db->why),
 		         "reading its schema takes too long: restore a backup");
-	else if (rc) /* it may be that of another connection */
+	else if (rc) /* it may be another connection's */
 		snprintf(db->why, sizeof(db->why), "%s",
 		         conn && sqlite3_errcode(conn) == code
 		                 ? sqlite3_errmsg(conn)
@@ -109,8 +109,8 @@ run_kept(struct db *db, const char *sql, sqlite3_stmt **kept)
 
 /*
  * Wakes processes that watch the file. SQLite writes to the WAL before the
- * commit is visible, and makes it visible without a write, so a process that
- * watches only the WAL would read too early.
+ * commit is visible, and makes the commit visible without a write, so a
+ * process that watches only the WAL would read too early.
  */
 static void
 announce(struct db *db)
@@ -190,8 +190,8 @@ woken(struct db *db)
 	return any;
 }
 
-/* Time between two moves of the WAL: windows are cut six times meanwhile, and
- * write the same pages, which are moved once. */
+/* Interval between moves of the WAL: windows are cut six times meanwhile, and
+ * write the same pages, which are then moved once. */
 #define UPKEEP_NS        INT64_C(60000000000)
 #define SHRINK_PAGES     4096 /* per upkeep: they are written to the WAL */
 #define SHRINK_MIN_PAGES 1024
@@ -219,7 +219,7 @@ count_wal(void *arg, sqlite3 *conn, const char *name, int pages)
 }
 
 /* True if the WAL is large. Its file keeps its size when the WAL begins again,
- * so the bytes in use are those at the last commit, or all of them if the file
+ * so the bytes in use are those of the last commit, or the whole file if it
  * has grown since. */
 static bool
 is_wal_long(struct db *db)
@@ -246,10 +246,10 @@ pragma(sqlite3 *conn, const char *sql)
 }
 
 /*
- * Returns free pages to the file system, a batch at a time, once they are a
+ * Returns free pages to the file system, a batch at a time, when they are a
  * quarter of the file; an eighth stays free for new rows. Returns 1 if there
- * were such pages, or -errno. A file that a release without auto_vacuum created
- * does not shrink: VACUUM converts it (stoker.conf(5)).
+ * were such pages, or -errno. A file that a release without auto_vacuum
+ * created does not shrink: VACUUM converts it (stoker.conf(5)).
  */
 static int
 shrink(struct db *db)
@@ -351,7 +351,7 @@ create_file(const char *path)
 }
 
 /* Lets one process at a time turn on WAL and migrate. A user who may write to
- * the store may have linked the name to a file of root. */
+ * the store may have linked the name to a file of root's. */
 int
 sqlite_lock_setup(const char *path, int *out_fd)
 {
@@ -392,7 +392,7 @@ configure_writer(sqlite3 *conn)
 }
 
 #define UNSURE_BYTES  (1 << 20)
-#define UNSURE_OPS    1000 /* of SQLite's machine, between two looks */
+#define UNSURE_OPS    1000 /* instructions of SQLite's machine between checks */
 #define UNSURE_CPU_NS (2 * NS_PER_S)
 
 static int
@@ -439,7 +439,7 @@ configure(struct sqlite *db, sqlite3 *conn)
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-	/* the last close would checkpoint, too */
+	/* otherwise the last close makes a checkpoint */
 	sqlite3_db_config(conn, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE,
 	                  !db->checkpoints, NULL);
 	return sqlite3_create_function_v2(conn, "now_ms", 0, flags, db, now_ms,
@@ -565,7 +565,7 @@ next(struct db_rows *rows)
 static void
 finish(struct db_rows *rows)
 {
-	sqlite3_reset(rows->stmt); /* or the statement would keep its lock */
+	sqlite3_reset(rows->stmt); /* otherwise the statement keeps its lock */
 	sqlite3_clear_bindings(rows->stmt);
 }
 

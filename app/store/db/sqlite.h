@@ -18,7 +18,7 @@
 struct sqlite_link {
 	sqlite3 *conn;
 	sqlite3_stmt *stmts[SQL_COUNT]; /* prepared at first use */
-	/* Others, prepared likewise. */
+	/* Further statements, also prepared at first use. */
 	sqlite3_stmt *begin, *commit, *version;
 	dev_t dev;
 	ino_t ino;
@@ -29,7 +29,7 @@ struct sqlite {
 	struct sqlite_link link;
 	bool checkpoints;
 	int wal_pages;       /* in the WAL at the last commit; 0: moved */
-	int64_t moved_bytes; /* the WAL's file when all of it had been moved */
+	int64_t moved_bytes; /* size of the WAL when all was moved */
 	int wake_fd;         /* an inotify of the file; -1: none yet */
 	int64_t upkeep_ns;   /* when upkeep is due */
 	int64_t busy_since_ns;
@@ -68,7 +68,7 @@ MUST_CHECK int sqlite_in_use(const char *path, pid_t *out);
 int sqlite_col_kind(const struct db_rows *rows, int column);
 
 /*
- * Writes the database as of one moment to the empty file at path. No writer
+ * Writes a snapshot of the database to the empty file at path. No writer
  * waits, since this is one read transaction. (SQLite's backup API, called for
  * some pages at a time, restarts at each commit of another process, and so
  * never ends beside a busy writer.) The copy is compact, needs no WAL, and is
@@ -78,7 +78,7 @@ int sqlite_col_kind(const struct db_rows *rows, int column);
 MUST_CHECK int sqlite_copy(struct db *db, const char *path);
 /*
  * Examines every page and index, then every foreign key. Calls found with a
- * line for each damage, at most DB_DAMAGES_MAX of either kind.
+ * line for each flaw, at most DB_DAMAGES_MAX of either kind.
  */
 #define DB_DAMAGES_MAX 100
 enum db_damage { DB_DAMAGE_PAGE, DB_DAMAGE_KEY };
@@ -87,7 +87,7 @@ MUST_CHECK int sqlite_examine(struct db *db, db_found *found, void *arg);
 /*
  * Compares tables and indexes with those that the first version migrations
  * make: a condition or a computed column that somebody added would run whenever
- * Stoker uses the table. Those of a later release may differ, but compute
+ * Stoker uses the table. Objects of a later release may differ, but compute
  * nothing.
  *   Shape    what: the kind and name of one that is not allowed, or ""
  *   Errors   a result code of SQLite

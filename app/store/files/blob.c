@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #define NAME_TRIES 3
-#define ISIZE      4 /* bytes of it */
+#define ISIZE      4 /* bytes of gzip's field */
 
 void
 blob_close(struct blob_writer *w)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define SETTLED_MS  (INT64_C(3600) * 1000)
-#define PIECE_BYTES ((int64_t)4 << 20) /* of one row that is read */
+#define PIECE_BYTES ((int64_t)4 << 20) /* most bytes read from a row at once */
 
 static int
 put(struct store *s, const char *name, const void *p, size_t n, int *out_hold)

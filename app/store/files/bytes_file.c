@@ -52,8 +52,8 @@ put(struct store *s, const char *name, const void *p, size_t n, int *out_hold)
 	return rc;
 }
 
-/* Either the API's user or the worker's may have written the row and the file,
- * so only a regular file in the folder is opened. */
+/* The API's user or the worker's may have written row and file, so only a
+ * regular file in the folder is opened. */
 int
 bytes_file_open(int dir_fd, const char *name, int64_t length, int *out_fd)
 {

@@ -55,5 +55,5 @@ bytes_name_new(const char *prefix, char id[static ID_MAX],
 {
 	id_new(prefix, id);
 	if (bytes_name_of(id, out))
-		*out = 0; /* no driver takes it */
+		*out = 0; /* no driver accepts "" */
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAGE_BYTES ((size_t)4 << 20) /* of a list of a thousand objects */
+#define PAGE_BYTES ((size_t)4 << 20) /* bound of a list of a thousand objects */
 
 static int
 put(struct store *s, const char *name, const void *p, size_t n, int *out_hold)
@@ -41,8 +41,8 @@ is_piece(const struct s3_answer *a, const struct s3_call *call, size_t came,
 }
 
 /*
- * The whole object is requested without a range, since an empty object has
- * none. An empty piece requests the first byte, to learn whether the object
+ * A whole object is requested without a range, since an empty object has none.
+ * For an empty piece, the first byte is requested, to learn whether the object
  * exists.
  */
 static int
@@ -124,7 +124,7 @@ struct listing {
 	struct store *s;
 	bytes_listed *fn;
 	void *arg;
-	int64_t now_ms; /* the object store's */
+	int64_t now_ms; /* the object store's clock */
 	char *last;     /* name of the last object, in BYTES_LAST_MAX bytes */
 };
 

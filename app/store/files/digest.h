@@ -13,9 +13,9 @@ MUST_CHECK int digest(const void *p, size_t n, char out[static DIGEST_CHARS]);
 /* Hashes a file of n bytes; -EBADMSG if it has another length. */
 MUST_CHECK int digest_file(int fd, int64_t n, char out[static DIGEST_CHARS]);
 /*
- * Hashes n bytes of a file, and passes each piece and its offset to sink,
- * unless that is NULL.
- *   Errors   -EBADMSG when the file ends before, the result of sink, -errno
+ * Hashes n bytes of a file, and passes each piece and its offset to sink
+ * unless it is NULL.
+ *   Errors   -EBADMSG when the file ends early, the result of sink, -errno
  */
 typedef int digest_sink(void *arg, const void *p, size_t n, int64_t at);
 MUST_CHECK int digest_piece(int fd, int64_t start, int64_t n, digest_sink *sink,

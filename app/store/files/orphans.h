@@ -4,7 +4,7 @@
 #include "store/db/db.h"
 
 /*
- * Locks a new file, which is not an orphan while fd or a copy of it is open:
+ * Locks a new file, which is not an orphan while fd or a duplicate is open:
  * its writer keeps it open until the row is committed. No clock is involved,
  * since clocks may be set back.
  *   Errors   -EAGAIN another process took the file for an orphan before it was
@@ -20,8 +20,8 @@ MUST_CHECK int orphans_open(int dir_fd, const char *file, int *out_fd);
 
 typedef int orphans_found(void *arg, int dir_fd, const char *file);
 /*
- * Calls found with each file of a folder that no writer has locked, while it is
- * locked here. Hidden folders are skipped.
+ * Locks each file of a folder that no writer has locked, and calls found with
+ * it. Hidden folders are skipped.
  *   Errors   what found returns, -errno
  */
 MUST_CHECK int
@@ -36,6 +36,6 @@ MUST_CHECK int orphans_known(struct db *db, enum sql known, const char *file);
  */
 MUST_CHECK int orphans_each(struct db *db, int dir_fd, const char *name,
                             enum sql known, orphans_found *found, void *arg);
-/* Removes these files; adds their number to *n. */
+/* Removes the orphans of a folder; adds their number to *n. */
 MUST_CHECK int orphans_sweep(struct db *db, int dir_fd, const char *name,
                              enum sql known, int *n);

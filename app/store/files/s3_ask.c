@@ -21,11 +21,11 @@ struct ask {
 	struct s3_answer *answer;
 	CURL *curl;
 	size_t sent, came;
-	size_t headers; /* bytes of them that came */
-	int rc;         /* of out and of headers */
+	size_t headers; /* bytes of headers received */
+	int rc;         /* -errno of the body or the headers */
 };
 
-/* --- handles, whose connections are used again ---------------------------- */
+/* --- handles, which keep connections -------------------------------------- */
 
 static CURL *
 take_handle(struct s3 *s3)
@@ -50,7 +50,7 @@ give_handle(struct s3 *s3, CURL *c)
 	curl_easy_cleanup(c);
 }
 
-/* --- what libcurl asks for ------------------------------------------------ */
+/* --- callbacks ------------------------------------------------------------ */
 
 static size_t
 give_body(char *to, size_t one, size_t n, void *arg)
@@ -129,7 +129,7 @@ take_header(char *p, size_t one, size_t n, void *arg)
 
 /* --- one request ---------------------------------------------------------- */
 
-/* The body is signed by its hash; over TLS nobody can change it anyway. */
+/* Without TLS, signs the hash of the body; over TLS, nobody can change it. */
 static int
 hash_header(const struct s3 *s3, const struct s3_call *call, char *out,
             size_t max)
@@ -188,7 +188,7 @@ set_body(struct ask *a)
 	curl_easy_setopt(c, CURLOPT_HEADERDATA, a);
 }
 
-/* Sets the time that is left; -ETIMEDOUT if none is. */
+/* Sets the time that is left; -ETIMEDOUT if there is none. */
 static int
 set_time(CURL *c, const struct s3 *s3, const struct store *s)
 {
@@ -249,8 +249,8 @@ failure(const struct ask *a, CURLcode code)
 	}
 }
 
-/* Returns the error that a status means; 0 for success, and for a status that
- * concerns the object. */
+/* Returns the error for a status; 0 for success, and for a status about the
+ * object. */
 static int
 refusal(const struct s3_answer *a)
 {

@@ -20,7 +20,7 @@ s3_cache_done(struct s3_cache *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-/* This function and the next two run under the lock. */
+/* find(), empty() and claim() run under the lock. */
 static struct s3_chunk *
 find(struct s3_cache *c, const char *name, int64_t from)
 {

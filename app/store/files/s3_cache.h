@@ -27,14 +27,14 @@ struct s3_cache {
 	struct s3_chunk chunks[S3_CHUNKS];
 };
 
-/* Reads a part of an object that is whole bytes long, as bytes_get() does. */
+/* Reads a piece of an object, as bytes_get() does. */
 typedef int s3_read(const struct store *s, const char *name,
                     const struct piece *piece, struct buf *out);
 
 void s3_cache_init(struct s3_cache *c);
 void s3_cache_done(struct s3_cache *c);
-/* Appends a piece, as bytes_get() does; reads what it lacks. Threads may call
- * this at once. */
+/* Appends a piece, as bytes_get() does; reads what the cache lacks. Several
+ * threads may call this at once. */
 MUST_CHECK int
 s3_cache_get(struct s3_cache *c, const struct store *s, const char *name,
              const struct piece *piece, s3_read *read, struct buf *out);

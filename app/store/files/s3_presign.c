@@ -14,7 +14,7 @@
 #define VALID_S  60
 #define MAC      32 /* bytes of HMAC-SHA-256 */
 #define STAMP    17 /* 20260115T080000Z and its NUL */
-#define DATE_LEN 8  /* of it */
+#define DATE_LEN 8  /* YYYYMMDD */
 
 static int
 sign(unsigned char key[static MAC], size_t nkey, const char *text, size_t n)

@@ -32,8 +32,8 @@ struct s3 {
 /* A request, and the bounds of its answer. */
 struct s3_call {
 	const char *method;
-	const char *name;  /* of the object, below the prefix; NULL: query */
-	const char *query; /* of the bucket; sorted, and encoded */
+	const char *name;  /* of the object, below the prefix; NULL: see query */
+	const char *query; /* for the bucket; sorted, and encoded */
 	const void *body;  /* of a PUT */
 	size_t length;
 	int64_t from, to; /* first and last byte requested; to < 0: all */
@@ -51,7 +51,7 @@ struct s3_answer {
  * Sends a request, and reads the answer.
  *   Errors   -ETIMEDOUT, -EHOSTUNREACH, -EKEYREJECTED when the key is refused,
  *            -EREMOTEIO for a malformed answer, -ENOMEM, -E2BIG past out->max;
- *            other answers are 0
+ *            0 for all other answers
  */
 MUST_CHECK int s3_ask(struct s3 *s3, const struct store *s,
                       const struct s3_call *call, struct s3_answer *out);

@@ -179,7 +179,7 @@ take_time(const struct arrival *a, int64_t *cursor_ms)
 	return rc ? rc : *cursor_ms >= b->end_ms ? -EALREADY : -ESTALE;
 }
 
-/* The minutes of a whole hour replace fresh ones, including any still being
+/* The minutes of a whole hour replace fresh blocks, including any still being
  * sent. */
 static int
 take_place(const struct arrival *a)
@@ -210,7 +210,7 @@ insert_run(const struct arrival *a, const struct block_series *of,
 	int n;
 
 	for (size_t i = 0; i < of->n; i++) {
-		/* a host may send any numbers: their sums must not overflow */
+		/* a host may send any numbers, whose sums must not overflow */
 		if (__builtin_add_overflow(duration, w[i].duration_ms,
 		                           &duration) ||
 		    __builtin_add_overflow(windows, w[i].windows, &windows) ||
@@ -265,7 +265,7 @@ by_service(const void *a, const void *b)
 	               ?: (x->ms > y->ms) - (x->ms < y->ms);
 }
 
-/* Marks the sums over hosts of these hours as incomplete. */
+/* Marks the sums over hosts for these hours as incomplete. */
 static int
 change_sums(const struct arrival *a)
 {

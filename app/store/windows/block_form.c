@@ -79,7 +79,8 @@ bad(struct buf *why, const char *what)
 	return -EBADMSG;
 }
 
-/* Returns the length of an entry of a block with this magic; 0 for another. */
+/* Returns the length of an entry in a block with this magic; 0 if the magic is
+ * unknown. */
 static int64_t
 entry_bytes_of(const char *magic)
 {

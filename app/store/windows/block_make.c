@@ -42,7 +42,7 @@ static int
 add_window(struct writer *w, const struct store *s, const struct window *of)
 {
 	size_t from = w->out->len;
-	struct window sent = *of; /* a counted one has its base with it */
+	struct window sent = *of; /* a counted window is sent with its base */
 	char checksum[DIGEST_CHARS];
 	int rc = of->length ? window_read(s, of, w->out) : 0;
 

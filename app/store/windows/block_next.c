@@ -5,8 +5,8 @@
 
 #define HOUR_MS   (3600 * MS_PER_S)
 #define SETTLE_MS (20 * MS_PER_S) /* for windows that end with their minute */
-/* How long to wait for windows that are not rolled up yet: for fresh minutes,
- * and for hours and days. */
+/* How long to wait until windows are rolled up: for fresh minutes, and for
+ * hours and days. */
 #define FRESH_PATIENCE_MS (5 * 60 * MS_PER_S)
 #define PATIENCE_MS       (15 * 60 * MS_PER_S)
 
@@ -21,7 +21,7 @@ struct next {
 };
 
 /* Reads the time from which a tier is to be sent: the end of what the centre
- * has, or the hour or day of the first window. */
+ * has received, or the hour or day of the first window. */
 static int
 begin_of(const struct next *n, enum block_tier tier, int64_t *out_ms)
 {
@@ -35,7 +35,7 @@ begin_of(const struct next *n, enum block_tier tier, int64_t *out_ms)
 }
 
 /* Returns 1 if all windows of a level that begin in a span are rolled up, or
- * the wait for them has ended; else 0 or -errno. */
+ * the wait has ended; else 0 or -errno. */
 static int
 is_ready(const struct next *n, enum window_level level, int64_t from_ms,
          int64_t to_ms, int64_t patience_ms)

@@ -1,5 +1,6 @@
 /*
- * The form of a block, and what those who make, read and keep blocks share.
+ * The form of a block, and what the code that makes, reads and keeps blocks
+ * shares.
  *
  * A block has the bytes of its windows, an entry for each window, the tenant
  * and the series as texts, and an end that locates these:
@@ -41,16 +42,16 @@ struct block_entry_bytes {
 static_assert(sizeof(struct block_end) == 56, "no padding");
 static_assert(sizeof(struct block_entry_bytes) == BLOCK_ENTRY, "no padding");
 
-/* A block lies within one stretch of this length, counted from 1970. */
+/* A block lies within one period of this length, counted from 1970. */
 int64_t block_range_ms(enum block_tier tier);
 /* True for a range that a block of the tier may have. */
 bool block_range_valid(enum block_tier tier, int64_t start_ms, int64_t end_ms);
-/* True for the length of an entry of a form that is known. */
+/* True for the length of an entry in a known form. */
 static inline bool
 block_entry_bytes_valid(int64_t n)
 {
 	return n == BLOCK_ENTRY || n == BLOCK_ENTRY_1;
 }
-/* Reads an entry of n valid bytes from the directory; nothing else of it is
+/* Reads an entry of n valid bytes from the directory; its values are not
  * verified. */
 void block_entry(const char *p, int64_t n, struct block_window *out);

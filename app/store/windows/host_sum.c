@@ -57,7 +57,7 @@ host_cursors(struct store *s, const char *tenant, struct host_cursors *out)
 	                ARGS(V(tenant)));
 }
 
-/* --- what is to be made --------------------------------------------------- */
+/* --- hours that need a sum ------------------------------------------------ */
 
 int
 host_sum_changed(struct store *s, const char *tenant, const char *service,
@@ -96,7 +96,7 @@ host_sum_parts(struct store *s, const struct sum_due *due,
 
 		rc = run_windows_of_hosts(s, due, g.items[i].type,
 		                          g.items[i].labels, l);
-		/* a host has one series of a type and labels */
+		/* a host has one series for a type and labels */
 		if ((int64_t)l->n > g.hosts)
 			g.hosts = (int64_t)l->n;
 	}
@@ -107,7 +107,7 @@ host_sum_parts(struct store *s, const struct sum_due *due,
 	return 0;
 }
 
-/* --- what was made -------------------------------------------------------- */
+/* --- sums that were made -------------------------------------------------- */
 
 /* Detaches the hours of a day whose sum is removed. */
 static int
@@ -161,7 +161,7 @@ host_sum_store(struct store *s, const struct sum_due *due,
 	return rc ? rc : store_end(s, store_all(s, due, groups, g, asks));
 }
 
-/* --- what readers may use ------------------------------------------------- */
+/* --- sums for readers ----------------------------------------------------- */
 
 int
 host_sum_spans(struct store *s, const char *tenant, const char *service,

@@ -96,7 +96,7 @@ series_of_pushed(struct store *s, const char *tenant, const char *service,
 	return rc;
 }
 
-/* Hands over a list that is not too long. */
+/* Hands over the list unless it is too long. */
 static int
 hand_over(int rc, struct series_list *l, struct series_list *out)
 {

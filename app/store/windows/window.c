@@ -251,7 +251,7 @@ window_children(struct store *s, const struct ripe *r, enum window_level level,
 	                    r->start_ms + window_span_ms(level), out);
 }
 
-/* Checks that children are still the windows that a rollup would hold. */
+/* Checks that the children are still the windows that the rollup adds up. */
 static int
 check_children(struct store *s, const struct window_ask *w,
                const struct window_list *children)

@@ -1,8 +1,8 @@
 /*
  * Chooses windows that add up to a range. From the top level down, windows
  * inside the range are used; each lower level fills the gaps at both ends, and
- * adds the windows in between that have no parent yet. A sum that could not be
- * made, or is too coarse, stands for the windows below it.
+ * adds windows in between without a parent. A sum that could not be made, or
+ * is too coarse, stands for the windows below it.
  */
 #include "window_runs.h"
 
@@ -54,8 +54,8 @@ keep_inside(const struct plan *p, struct window_list *l)
 	l->n = n;
 }
 
-/* Finds what can stand for a sum: all windows that it was made of, or those of
- * a failed one that are left. */
+/* Finds what can stand for a sum: all windows that it was made of or, for a
+ * failed sum, those that are left. */
 static int
 parts_of(const struct plan *p, const struct window *w, struct window_list *out)
 {
@@ -69,8 +69,7 @@ parts_of(const struct plan *p, const struct window *w, struct window_list *out)
 	return rc;
 }
 
-/* Uses the windows of failed sums, and of those above the plan's top, instead
- * of them. */
+/* Replaces failed sums, and sums above the plan's top, by their windows. */
 static int
 replace_sums(const struct plan *p, struct window_list *l)
 {

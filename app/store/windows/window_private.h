@@ -7,7 +7,7 @@
 #include "store/db/row.h"
 #include "store/window.h"
 
-#define SEGMENT_PREFIX "seg-" /* of one in a file; else BYTES_SEGMENT_PREFIX */
+#define SEGMENT_PREFIX "seg-" /* for a file; elsewhere BYTES_SEGMENT_PREFIX */
 #define SEGMENT_SUFFIX ".seg"
 #define SEGMENT_NAME   (ID_MAX + sizeof(SEGMENT_SUFFIX))
 
@@ -21,7 +21,7 @@ bool segment_in_db(const char *id);
 /* The host of the segments that this store can read: "" for those in the
  * database. */
 const char *segment_host(const struct store *s);
-/* Fills in where the bytes of a window are, once its row was read. */
+/* Fills in where the bytes of a window are, after its row has been read. */
 MUST_CHECK int window_place(struct window *w);
 /* Deletes the windows of a series and level that begin at a time. */
 MUST_CHECK int window_forget(struct store *s, const char *series,

@@ -1,9 +1,9 @@
 /*
  * The file of a queue has a slot for each process. A process fills its slot,
- * and waits for its turn; whoever has the turn commits what all slots hold. A
- * process that is killed gives up its turn and its slot to the kernel; the
- * windows in its slot are committed by another process, and not twice, since
- * their ids are made before.
+ * and waits for its turn; whoever has the turn commits what all slots hold. If
+ * a process is killed, the kernel releases its turn and its slot; another
+ * process commits the windows in the slot, and not twice, since their ids were
+ * made before.
  */
 #include "store/window_queue.h"
 
@@ -23,15 +23,15 @@
 #include <time.h>
 
 #define FILE_MODE    0660
-#define LAYOUT       1 /* of struct queue_file; counts up with its changes */
+#define LAYOUT       1 /* of struct queue_file; incremented when it changes */
 #define SLOTS        32
-#define SLOT_WINDOWS 4 /* a push of more is committed alone */
+#define SLOT_WINDOWS 4 /* a push of more windows is committed alone */
 
 enum slot_state {
 	SLOT_IDLE,
 	SLOT_WAITS,
 	SLOT_TAKEN, /* a transaction has begun that includes it */
-	SLOT_DONE,  /* rc says what became of it; -EAGAIN: commit it alone */
+	SLOT_DONE,  /* rc is the result; -EAGAIN: commit it alone */
 };
 
 struct queue_slot {
@@ -54,7 +54,8 @@ struct queue_file {
 
 /* --- the file ------------------------------------------------------------- */
 
-/* Locks a slot for as long as the file is open, or finds a locked one. */
+/* Locks n slots until fd is closed (F_OFD_SETLK), or tests whether another
+ * process holds any of them (F_OFD_GETLK). *out_free: none was held. */
 static int
 lock_slots(int fd, int command, int first, int n, bool *out_free)
 {
@@ -85,8 +86,7 @@ init_turn(pthread_mutex_t *turn)
 	return -rc;
 }
 
-/* Begins anew if no other process has a slot, as after a restart of the
- * host. */
+/* Initializes the file if no other process has a slot, as after a reboot. */
 static int
 prepare(int fd, struct queue_file *f)
 {
@@ -118,8 +118,8 @@ take_slot(int fd, struct queue_file *f, struct queue_slot **out)
 	return -EUSERS;
 }
 
-/* Maps the file. It has all its blocks, since a write to a hole on a full disk
- * would be a SIGBUS. */
+/* Allocates and maps the file: a write to a hole on a full disk would cause
+ * SIGBUS. */
 static int
 map_file(int fd, struct queue_file **out)
 {
@@ -206,7 +206,7 @@ take_waiting(struct queue_file *f, struct queue_slot *out[static SLOTS])
 
 		if (atomic_compare_exchange_strong(&f->slots[i].state, &waits,
 		                                   SLOT_TAKEN) ||
-		    waits == SLOT_TAKEN) /* by a process that was killed */
+		    waits == SLOT_TAKEN) /* by a process that was then killed */
 			out[n++] = &f->slots[i];
 	}
 	return n;
@@ -216,7 +216,7 @@ static void
 commit_waiting(struct store *s, struct window_queue *q)
 {
 	struct queue_slot *taken[SLOTS];
-	int rc = store_begin(s); /* meanwhile others may come to wait */
+	int rc = store_begin(s); /* meanwhile, others may queue windows */
 	bool begun = !rc;
 	size_t n = take_waiting(q->file, taken);
 
@@ -266,7 +266,7 @@ fill(struct queue_slot *slot, const struct segment *g,
 	atomic_store(&slot->state, SLOT_WAITS);
 }
 
-/* True if the slot can be filled: nobody is about to commit it. */
+/* True if the slot can be filled, since no process is committing it. */
 static bool
 is_free(struct queue_slot *slot)
 {
@@ -298,7 +298,7 @@ window_queue_commit(struct store *s, struct window_queue *q,
 	rc = take_turn(q->file);
 	if (rc && withdraw(own))
 		return rc;
-	if (rc) /* the turn belongs to the process that commits them */
+	if (rc) /* the process that commits it has the turn */
 		rc = take_turn(q->file);
 	if (!rc && atomic_load(&own->state) != SLOT_DONE)
 		commit_waiting(s, q);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A store without blocks is checked for new ones at this interval. */
+/* Interval at which a store without blocks is checked for new ones. */
 #define NONE_NS NS_PER_S
 
 struct block_run {
@@ -155,14 +155,15 @@ read_entries(const struct store *s, const struct block_run *r,
 	return rc;
 }
 
-/* Reads the entries of a run. The row of a run of one window has its entry. */
+/* Reads the entries of a run. The row of a single window's run contains its
+ * entry. */
 static int
 entries_of(const struct store *s, const struct block_run *r,
            struct block_window **out)
 {
 	struct block_window *w;
 
-	/* a row of the database may say anything */
+	/* a database row may hold any value */
 	if (r->tier < 0 || r->tier >= BLOCK_TIERS)
 		return -EBADMSG;
 	if (r->n != 1)
@@ -241,8 +242,8 @@ has_window_at(const struct window_list *l, int64_t start_ms)
 	return false;
 }
 
-/* True if a list of the level above has the parent of a run of a tier, which
- * all windows of the run share. */
+/* True if a list of the level above has the parent of a run; all windows of a
+ * run share it. */
 static bool
 has_parent(const struct window_list *parents, enum block_tier tier,
            const struct block_run *r)

@@ -10,10 +10,10 @@
 /* A selection of windows of a series. */
 struct run_want {
 	const char *series;
-	int64_t level; /* WINDOW_LEVELS: all levels, windows without a parent */
-	int64_t from_ms, to_ms; /* where they begin, ends included */
-	bool reach;             /* they also end there */
-	bool open;              /* without a parent */
+	int64_t level; /* WINDOW_LEVELS: all, windows without a parent */
+	int64_t from_ms, to_ms; /* times at which they begin, inclusive */
+	bool reach;             /* also any that only end later than from_ms */
+	bool open;              /* only windows without a parent */
 	/* If set: newest first, starting after this id among windows that begin
 	 * at to_ms. NULL: oldest first. */
 	const char *before;
@@ -31,7 +31,7 @@ window_select(struct store *s, const struct run_want *want, enum sql sql,
  */
 MUST_CHECK int window_add_runs(struct store *s, const struct run_want *want,
                                struct window_list *l);
-/* Lists the windows of an hour that hosts sent, under a type and labels. */
+/* Lists the windows of an hour that hosts sent for a type and labels. */
 MUST_CHECK int run_windows_of_hosts(struct store *s, const struct sum_due *due,
                                     const char *type, const char *labels,
                                     struct window_list *out);

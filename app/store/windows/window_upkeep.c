@@ -122,7 +122,7 @@ window_keep_of(const struct conf *c)
 int
 window_expire(struct store *s, const struct window_keep *keep)
 {
-	/* a service may limit days where the configuration does not */
+	/* a service may limit days even if the configuration does not */
 	int64_t all_ms = keep->all_ms ? keep->all_ms : INT64_MAX / 2;
 	int n = delete_by(s, SQL_WINDOW_EXPIRED,
 	                  ARGS(V(all_ms), V(segment_host(s))));
@@ -292,7 +292,7 @@ is_used(struct store *s, const char *id)
 }
 
 /* A segment in the database gets all its windows in the transaction that
- * inserts it, so no window can be added meanwhile. */
+ * inserts it; none is added later. */
 static int
 remove_from_db(struct store *s, const char *id, int *n)
 {
@@ -303,9 +303,9 @@ remove_from_db(struct store *s, const char *id, int *n)
 	return (rc ? 0 : bytes_drop(s, BYTES_DB, name)) ?: forget(s, id);
 }
 
-/* Removes the file first: a row without a file is found again, a file without a
- * row is not. A segment that is open, or was when its rows were read, may have
- * got a window since. */
+/* Removes the file first: a row without a file can be found again, a file
+ * without a row cannot. A segment that is open, or was when its rows were
+ * read, may have gained a window since. */
 static int
 remove_segment(struct store *s, const char *id, int *n)
 {

@@ -33,8 +33,8 @@ title_show(struct buf *out, const struct screen *s, const char *title)
 	buf_putc(out, '\n');
 }
 
-/* Appends "3 threads" or "1 more goroutine". The quality of a snapshot of
- * threads has their number; that of a Go program does not. */
+/* Appends "3 threads" or "1 more goroutine". The quality report of a snapshot
+ * of threads has their number; a Go program's does not. */
 static void
 count_show(struct buf *out, const json_t *count, const char *more,
            const json_t *session)
@@ -51,7 +51,7 @@ count_show(struct buf *out, const json_t *count, const char *more,
 
 /* --- analysis ------------------------------------------------------------- */
 
-#define RATIO_EXACT 10 /* larger ones are shown without decimals */
+#define RATIO_EXACT 10 /* larger ratios are shown without decimals */
 
 /* Appends "26 goroutines, 1.30 times those of sess-...". */
 static void
@@ -197,7 +197,8 @@ deltas_show(struct buf *out, const struct cli *c, const json_t *j)
 		buf_puts(out, "No stack has more or fewer.\n");
 }
 
-/* Refuses to diff sampled profiles, whose single stacks differ by chance. */
+/* Refuses to diff sampled profiles, whose individual stacks differ by
+ * chance. */
 static int
 refuse_sampled(const struct cli *c, const json_t *base)
 {

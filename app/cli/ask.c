@@ -207,8 +207,8 @@ suggest_service(struct cli *c, const char *name, struct buf *out)
 		buf_puts(out, "\n  stoker service list shows all of them");
 }
 
-/* Appends the values that an option takes, in the terms of its help: the
- * server's message counts in seconds or days. */
+/* Appends the values that an option accepts, in the words of its help, since
+ * the server's message counts in seconds or days. */
 static void
 put_expected(const struct option_given *o, const char *expected,
              struct buf *out)
@@ -323,7 +323,7 @@ tell_warnings(const struct cli *c, const struct http_reply *r)
 	size_t i;
 
 	if (c->opt.json)
-		return; /* the JSON has them */
+		return; /* the JSON contains them */
 	json_array_foreach(list, i, warning) {
 		CLEANUP_BUF struct buf line = BUF_INIT(BUF_MAX_SMALL);
 
@@ -332,8 +332,8 @@ tell_warnings(const struct cli *c, const struct http_reply *r)
 	}
 }
 
-/* Prints the error of a call, if any, and returns the exit status. The status
- * may_be is not a failure. */
+/* Prints the error of a call, if any, and returns the exit status. The HTTP
+ * status may_be is not a failure. */
 static int
 judge(struct cli *c, int rc, const struct http_reply *r, const struct buf *why,
       long may_be)

@@ -19,8 +19,8 @@
 #define STORE_USER "stoker" /* systemd/stoker.sysusers.conf */
 #define FLAWS_MAX  100
 
-/* Reads the configuration, for the directory of the store. Refuses a store in
- * PostgreSQL, which has its own tools for backup and restore. */
+/* Reads the configuration, to find the directory of the store. Refuses a store
+ * in PostgreSQL, which has its own tools for backup and restore. */
 static int
 store_dir(const struct options *o, struct conf *out)
 {
@@ -36,7 +36,8 @@ store_dir(const struct options *o, struct conf *out)
 	              out->store_dir);
 }
 
-/* Makes root give up all rights but those of the directory's owner. */
+/* If root runs this program, gives up all rights but those of the directory's
+ * owner. */
 static int
 become(const char *dir)
 {
@@ -186,7 +187,7 @@ cmd_restore(struct cli *c)
 /* --- verify --------------------------------------------------------------- */
 
 struct flaws {
-	struct buf text; /* a line each, or a JSON list */
+	struct buf text; /* one line per flaw, or a JSON list */
 	int64_t n, max;
 	bool json, in_backup;
 	bool of[FLAW_KINDS];

@@ -1,4 +1,4 @@
-/* stoker baseline, check: profiles that later ones are compared with. */
+/* stoker baseline, check: profiles with which later ones are compared. */
 #include "session.h"
 
 #include "files.h"
@@ -116,7 +116,7 @@ cmd_baseline_remove(struct cli *c)
 
 /* --- check --- */
 
-/* Finds the newest baseline with that label, for a service and type. */
+/* Finds the newest baseline with a label, for a service and type. */
 static int
 find_label(struct cli *c, const char *label, const char *service,
            const char *type, char id[static ID_MAX])
@@ -223,7 +223,7 @@ status_of(const char *verdict)
 	return LEAVE_UNJUDGED;
 }
 
-/* Appends the range to check; a host narrows it. */
+/* Appends the range to check; a host narrows the range. */
 static int
 range_of_query(struct cli *c, struct buf *path)
 {

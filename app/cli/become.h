@@ -5,8 +5,8 @@
 #include "base/cleanup.h"
 
 /*
- * If root runs this program, switches to the user and group of dir. Otherwise a
- * database that root created would not be accessible to the API.
+ * If root runs this program, switches to the user and group of dir. A database
+ * created by root would not be accessible to the API.
  *   Errors   -errno
  */
 MUST_CHECK int become_owner(const char *dir);

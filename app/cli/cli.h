@@ -103,11 +103,11 @@ MUST_CHECK int ask_send(struct cli *c, const char *path,
                         const struct content *body, struct http_reply *out);
 /* Prints an error reply. Returns the exit status. */
 int tell_reply(struct cli *c, const struct http_reply *r);
-/* Returns LEAVE_OK if there is a service of that name. Otherwise prints an
- * error, with similar names, and returns an exit status. */
+/* Returns LEAVE_OK if the service exists. Otherwise prints an error, with
+ * similar names, and returns an exit status. */
 MUST_CHECK int need_service(struct cli *c, const char *name);
-/* Adds a service that does not exist, if the user at a terminal wants that.
- * Without a terminal it does nothing. Returns an exit status. */
+/* Adds a service that does not exist, if the user confirms it at a terminal.
+ * Does nothing without a terminal. Returns an exit status. */
 MUST_CHECK int service_offer(struct cli *c, const char *name);
 /* Sends a GET and returns the reply's JSON; NULL on failure, which is not
  * reported. */
@@ -116,8 +116,8 @@ json_t *ask_quietly(struct cli *c, const char *path);
 /* Prints a buffer. Returns LEAVE_FAILED if it is poisoned or if output
  * fails. */
 int print(const struct buf *b);
-/* Prints text from the server; on a terminal, with '?' for characters that
- * would control it. */
+/* Prints text from the server; on a terminal, with '?' in place of control
+ * characters. */
 int print_reply(const struct buf *b);
 /* Prints JSON, indented; on a terminal as print_reply(). */
 int print_json(const json_t *j);
@@ -134,7 +134,7 @@ bool is_attended(void);
  *   Errors   LEAVE_FAILED unless the answer is yes
  */
 MUST_CHECK int confirm(const struct cli *c, const char *fmt, ...) PRINTF(2, 3);
-/* Appends ?key=TIME, the time that the user gave for option. Returns LEAVE_OK,
+/* Appends ?key=TIME: the time that the user gave for option. Returns LEAVE_OK,
  * or prints an error and returns an exit status. */
 MUST_CHECK int query_time(const struct cli *c, const char *option,
                           const char *key, const char *text, struct buf *path);
@@ -144,8 +144,8 @@ MUST_CHECK int query_time(const struct cli *c, const char *option,
 /* Fetches the items of a list, up to --limit; path may have a query. The caller
  * frees *out. */
 MUST_CHECK int list_ask(struct cli *c, const char *path, json_t **out);
-/* As list_ask(), for lists that --service filters. An empty list for a service
- * that does not exist is an error. */
+/* As list_ask(), for lists that --service filters. It is an error if the list
+ * is empty because the service does not exist. */
 MUST_CHECK int list_of_service(struct cli *c, const char *path, json_t **out);
 /* Prints items as a table, or as JSON. */
 MUST_CHECK int items_show(const struct cli *c, const json_t *items,

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Parameters of a side: its profile, or the ends of its range. */
+/* The names of a side's parameters: its profile, or the ends of its range. */
 struct side {
 	const char *profile, *from, *to;
 };

@@ -59,7 +59,7 @@ static const char script_fish[] =
 
 #define WORD_MAX 32
 
-#define OPERANDS_MAX 64 /* that it looks at */
+#define OPERANDS_MAX 64 /* operands that are examined */
 
 enum shell { BASH, ZSH, FISH };
 
@@ -110,9 +110,9 @@ struct completion {
 	enum shell shell;
 	const char *const *words; /* the last may be "", and is completed */
 	size_t n;
-	const char *operands[OPERANDS_MAX]; /* the first before it */
+	const char *operands[OPERANDS_MAX]; /* of the words before it */
 	size_t noperands;
-	bool only_operands; /* "--" was among them */
+	bool only_operands; /* "--" was among the words */
 	struct buf out;
 };
 
@@ -152,7 +152,7 @@ offer(struct completion *c, const char *word, size_t n, const char *doc)
 	buf_putc(&c->out, '\n');
 }
 
-/* Offers names from the server; none if it does not answer. */
+/* Offers names from the server, or none if it does not answer. */
 static void
 offer_listed(struct completion *c, size_t row)
 {
@@ -178,7 +178,7 @@ is_left_out(const char *placeholder, const char *word, const char *doc)
 }
 
 /* Offers the values of a placeholder, which doc explains. Returns LEAVE_FAILED
- * if it is a file, which the shell completes. */
+ * if the value is a file, which the shell completes. */
 static int
 offer_values(struct completion *c, const char *name, const char *doc)
 {

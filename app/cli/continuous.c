@@ -71,7 +71,8 @@ number(const json_t *j, const char *key)
 	return json_integer_value(json_object_get(j, key));
 }
 
-/* Appends a sentence, wrapped. The text may contain names from other users. */
+/* Appends a sentence, wrapped. The text may contain names chosen by other
+ * users. */
 static void
 say(struct buf *out, const struct screen *s, const struct buf *text)
 {
@@ -214,7 +215,7 @@ show(const struct cli *c, const json_t *j)
 /* --- programs ------------------------------------------------------------- */
 
 /* Returns the programs that a service runs now, as bits of enum way_program; 0
- * if some are unknown, as are children that do not match themselves. */
+ * if some are unknown, such as children that do not match themselves. */
 static unsigned
 programs_of(struct cli *c, const char *path, const json_t *hosts)
 {
@@ -244,8 +245,8 @@ programs_of(struct cli *c, const char *path, const json_t *hosts)
 	return all && children <= 0 ? found : 0;
 }
 
-/* Returns the engines, as bits, that take a type of these programs all the
- * time. */
+/* Returns the engines, as bits, that can take a type of these programs
+ * continuously. */
 static unsigned
 engines_of(const char *kind, const char *type, unsigned programs)
 {
@@ -258,7 +259,7 @@ engines_of(const char *kind, const char *type, unsigned programs)
 	return engines;
 }
 
-/* Says which types are not taken of these programs, and what changes that. */
+/* Prints which types are not taken of these programs, and the remedy. */
 static void
 tell_types(const char *name, const char *kind, const json_t *types,
            unsigned programs)
@@ -290,7 +291,8 @@ tell_types(const char *name, const char *kind, const json_t *types,
 		        programs == PROGRAM_go ? "" : "not ");
 }
 
-/* Says what is missing for profiles of what the service matches now. */
+/* Prints what is missing for profiles of the programs that the service matches
+ * now. */
 static void
 tell_programs(struct cli *c, const json_t *settings)
 {

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Finds the format whose extension a file's name has: the longest, since one
- * extension may end with another. */
+/* Finds the format by a file name's extension: the longest that fits, since
+ * one extension may end with another. */
 static const struct format *
 format_of_name(const char *file)
 {

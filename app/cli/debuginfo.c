@@ -1,5 +1,5 @@
-/* stoker debuginfo: debug files on the server, which name frames of profiles
- * that were pushed or uploaded without names. */
+/* stoker debuginfo: debug files on the server, which provide names for
+ * profiles that were pushed or uploaded without them. */
 #include "cli.h"
 
 #include "capture/local_debug.h"

@@ -20,7 +20,7 @@ struct doctor {
 	struct conf conf;
 	bool conf_read;
 	char conf_why[256];
-	unsigned at;  /* the places that can be seen from here */
+	unsigned at;  /* the kinds of probes that can run here */
 	bool no_api;  /* no API runs on this host, and none need run */
 	bool silent;  /* the server does not answer */
 	bool strange; /* the server is another installation's */
@@ -49,8 +49,8 @@ extern const size_t doctor_nprobes;
 void found(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 void fix(struct doctor *d, const char *fmt, ...) PRINTF(2, 3);
 
-/* Returns by how many ms this clock is ahead of the server's; 0 if the reply
- * has no time. */
+/* Returns how many ms this clock is ahead of the server's; 0 if the reply has
+ * no time. */
 int64_t doctor_clock_ahead(const struct http_reply *r);
 
 /* Finds the worker that holds the lock of this store, or else a worker that may

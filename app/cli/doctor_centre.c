@@ -70,8 +70,8 @@ judge(struct doctor *d, const struct http_reply *r)
 	return r->status >= 500 || r->status == 429 ? WARNING : BROKEN;
 }
 
-/* Sends an empty poll, which changes nothing, and which the centre answers only
- * to the key of a host's worker. */
+/* Sends an empty poll, which changes nothing; the centre answers it only with
+ * the key of a host's worker. */
 enum verdict
 probe_centre(struct doctor *d)
 {

@@ -41,7 +41,7 @@ probe_user(struct doctor *d)
 	return BROKEN;
 }
 
-/* Gives the command that installs a package with this host's package
+/* Appends the command that installs a package with this host's package
  * manager. */
 static void
 fix_package(struct doctor *d, const char *debian, const char *other)
@@ -102,8 +102,8 @@ open_descriptors(const struct doctor *d, const char *pid, DIR **out)
 	return *out ? 0 : -errno;
 }
 
-/* True unless the descriptors of a process can be read, and none of them is the
- * lock of this store. */
+/* True if a process has this store's lock open, or if its descriptors cannot
+ * be read. */
 static bool
 may_have_lock(const struct doctor *d, const char *pid, const struct stat *lock)
 {
@@ -120,8 +120,8 @@ may_have_lock(const struct doctor *d, const char *pid, const struct stat *lock)
 	return false;
 }
 
-/* Finds a process of the worker. Any that may have the worker's lock will do:
- * all share their name and their network. */
+/* Finds a process of the worker. Any one that may have the worker's lock will
+ * do: all share their name and network. */
 void
 doctor_find_worker(struct doctor *d)
 {
@@ -207,8 +207,8 @@ probe_fetch(struct doctor *d)
 	return FINE;
 }
 
-/* Reports where debug files come from, and what is sent to debuginfod servers,
- * which operators should know. */
+/* Reports where debug files come from and what debuginfod servers are sent:
+ * operators should know that. */
 enum verdict
 probe_debuginfod(struct doctor *d)
 {

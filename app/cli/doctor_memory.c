@@ -1,5 +1,5 @@
-/* doctor: the memory that the configuration lets the units use, and the limits
- * of these. */
+/* doctor: the memory that the configuration lets the units use, and the units'
+ * limits. */
 #include "base/memory.h"
 #include "doctor.h"
 #include "store/store.h"
@@ -51,7 +51,7 @@ unit_limit(const struct doctor *d, const char *name)
 	return 0;
 }
 
-/* Compares the most that a unit takes with its limit. */
+/* Compares the most memory that a unit takes with its limit. */
 static enum verdict
 judge(struct doctor *d, const struct unit *u)
 {

@@ -59,8 +59,8 @@ unreachable(struct doctor *d, const char *path, int err)
 	return SKIPPED;
 }
 
-/* The API and the worker refuse to start with the problems that this reports.
- * The database is opened only if d->root is this machine's root. */
+/* Reports problems with which the API and the worker refuse to start. The
+ * database is opened only if d->root is this machine's root. */
 static enum verdict
 look_into_database(struct doctor *d, const char *path, const struct stat *seen)
 {
@@ -136,7 +136,7 @@ look_at_server(struct doctor *d)
 	return BROKEN;
 }
 
-/* The work of the child: as the store's owner, as whom the API connects too.
+/* The work of the child, which runs as the store's owner, as the API does.
  * Returns its exit status. */
 static int
 look_as_owner(struct doctor *d, int to)
@@ -156,7 +156,7 @@ look_as_owner(struct doctor *d, int to)
 	return (int)v;
 }
 
-/* PostgreSQL may refuse root though it accepts the API. */
+/* PostgreSQL may refuse root even if it accepts the API. */
 static enum verdict
 probe_server_database(struct doctor *d)
 {
@@ -310,7 +310,7 @@ doctor_clock_ahead(const struct http_reply *r)
 	return r->date_s ? (time(NULL) - r->date_s) * MS_PER_S : 0;
 }
 
-/* True if the server is not the one of this host's store. */
+/* True if the server does not belong to this host's store. */
 static bool
 is_strange(struct doctor *d)
 {
@@ -383,8 +383,8 @@ probe_ready(struct doctor *d)
 	return WARNING;
 }
 
-/* Says how to make another key, and where to if it is the one in the file that
- * is refused. */
+/* Appends how to make another key and, if the refused one is in the file,
+ * where to put it. */
 static void
 fix_token(struct doctor *d)
 {
@@ -460,7 +460,7 @@ probe_workers(struct doctor *d)
 	return BROKEN;
 }
 
-/* Limits below which a host of the fleet is in order. */
+/* Limits below which a host of the fleet is healthy. */
 #define WAITS_S   600
 #define LISTS_MAX 20
 
@@ -491,7 +491,7 @@ number_of(const json_t *w, const char *key)
 	return json_number_value(json_object_get(w, key));
 }
 
-/* Judges a host of the fleet. Returns false if it is in order. */
+/* Judges a host of the fleet. Returns false if it is healthy. */
 static bool
 judge_host(struct doctor *d, const json_t *w, int64_t now_s)
 {
@@ -611,7 +611,7 @@ doctor_ask_server(struct doctor *d, json_t *out)
 		add_finding(out, row, has_several_hosts(items));
 }
 
-/* True if this installation fetches anything, as far as can be seen. */
+/* True if this installation fetches anything, as far as is visible here. */
 static bool
 needs_fetcher(struct doctor *d)
 {

@@ -2,8 +2,8 @@
  * stoker duel: runs two programs in turn, until it is certain which of them
  * costs more CPU time, or that neither does.
  *
- * A coin decides which program of a pair runs first, on which the test depends
- * (profile/duel.h). The first run of each, which finds cold caches, does not
+ * A coin decides which program of a pair runs first; the test depends on that
+ * (profile/duel.h). The first run of each program, with cold caches, does not
  * count.
  */
 #include "cli.h"
@@ -27,7 +27,7 @@
 #define BUDGET_S 300
 #define GATE     "2" /* percent */
 #define GATE_MAX 100
-#define SHORT_MS 20 /* of less CPU time, starting a program is a large part */
+#define SHORT_MS 20 /* of shorter runs, starting the program is a large part */
 
 struct spent {
 	double cpu_s, wall_s;
@@ -92,8 +92,8 @@ seconds_of(struct timeval t)
 	return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
-/* Runs a program to its end, with the descendants that it waits for. Returns
- * LEAVE_OK, or an exit status. */
+/* Runs a program to its end, and counts the descendants that it waits for.
+ * Returns LEAVE_OK, or an exit status. */
 static int
 run(const struct rival *r, struct spent *out)
 {
@@ -151,11 +151,11 @@ show_progress(const struct match *m)
 		fprintf(stderr, "\r%zu pairs\033[K", duel_pairs(m->duel));
 }
 
-/* Plays until the verdict is certain, the time is over or Ctrl-C. */
+/* Plays until the verdict is certain, the time has elapsed, or Ctrl-C. */
 static int
 play(struct match *m)
 {
-	int rc = run_pair(m, 0); /* caches are cold */
+	int rc = run_pair(m, 0); /* does not count: caches are cold */
 
 	while (!rc && m->verdict == DUEL_OPEN &&
 	       duel_pairs(m->duel) < DUEL_MAX_PAIRS &&
@@ -266,7 +266,7 @@ put_rivals(const struct match *m, struct buf *out)
 		              "also for a CPU: this is not\n  compared.\n");
 }
 
-/* Says how to find the functions that differ. */
+/* Prints how to find the functions that differ. */
 static void
 put_next(const struct match *m, struct buf *out)
 {

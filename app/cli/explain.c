@@ -1,4 +1,4 @@
-/* stoker explain: what profiles of a service say, as text. */
+/* stoker explain: a text about profiles of a service. */
 #include "cli.h"
 
 #include "http.h"

@@ -47,8 +47,8 @@ text_at(const json_t *list, size_t i)
 	return s ? s : "";
 }
 
-/* Returns a copy of a name. The port of a peer, as in "[recvfrom socket
- * 10.0.0.3:50560]", is left out if the kernel chose it. */
+/* Returns a copy of a name, without the port of a peer, as in "[recvfrom
+ * socket 10.0.0.3:50560]", if the kernel chose the port. */
 static char *
 fold_peer(const char *name)
 {
@@ -67,7 +67,7 @@ fold_peer(const char *name)
 struct naming {
 	struct graph *g;
 	struct table table;
-	uint32_t *functions; /* by the reply's index */
+	uint32_t *functions; /* by index in the reply */
 };
 
 static void
@@ -88,7 +88,8 @@ is_function(const void *key, uint32_t row)
 	       !strcmp(all[row].package, f->package);
 }
 
-/* Looks up the function stored after the last one; keeps it if it is new. */
+/* Looks up the function stored after the last one, and keeps it if it is
+ * new. */
 static int
 add_function(struct naming *y, uint32_t *out)
 {
@@ -203,7 +204,7 @@ graph_skips(const struct graph *g, uint32_t function)
 	return site_skips(f->name, f->package);
 }
 
-/* Cost of a site in a function that is skipped. */
+/* The cost of a site in a skipped function. */
 struct inside {
 	uint32_t site, function;
 	int64_t self;
@@ -219,7 +220,7 @@ by_site(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
-/* Sets, for each site, the function that costs most. */
+/* Sets, for each site, the skipped function that costs most. */
 static void
 set_in(struct inside *all, size_t n, uint32_t *in)
 {
@@ -240,12 +241,12 @@ set_in(struct inside *all, size_t n, uint32_t *in)
 	}
 }
 
-/* While frames are skipped. */
+/* State while frames are skipped. */
 struct skipping {
 	bool *skips;    /* by function */
-	bool *inner;    /* by node: of an allocator or the like */
+	bool *inner;    /* by node: it is in an allocator or the like */
 	uint32_t *of;   /* by node: its function */
-	uint32_t *kept; /* by node: the kept node to which it is counted */
+	uint32_t *kept; /* by node: the kept node that is charged with it */
 	struct inside *inside;
 	size_t ninside;
 };
@@ -434,7 +435,7 @@ graph_find(const struct graph *g, const char *name, uint32_t *out)
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < g->nfunctions; i++) {
-		if (i == g->nodes[0].function) /* the root's */
+		if (i == g->nodes[0].function) /* the root's function */
 			continue;
 		if (!strcmp(g->functions[i].name, name)) {
 			*out = i;
@@ -460,7 +461,7 @@ graph_find(const struct graph *g, const char *name, uint32_t *out)
 
 /* --- functions ------------------------------------------------------------ */
 
-/* Returns the outermost frame of a node's function that encloses it. */
+/* Returns the outermost node with a node's function on the path to it. */
 static uint32_t
 outermost(const struct graph *g, uint32_t node)
 {
@@ -528,7 +529,7 @@ rows_of_functions(const struct graph *g, enum graph_view view, size_t limit,
 struct branch {
 	uint32_t parent, function;
 	int64_t self, total;
-	uint32_t first, next; /* child and sibling that are shown, or 0 */
+	uint32_t first, next; /* shown child and sibling, or 0 */
 	uint32_t depth, indent;
 };
 
@@ -706,8 +707,7 @@ row_of(const struct merged *m, uint32_t i)
 	                          .total = b->total};
 }
 
-/* Makes a row of each node that is linked, in preorder; returns their number.
- */
+/* Makes a row for each linked node, in preorder; returns their number. */
 static size_t
 put_rows(const struct merged *m, struct graph_row *rows)
 {

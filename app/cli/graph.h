@@ -1,6 +1,6 @@
 /*
- * A profile's call tree, as in the server's format=json, and the tables that
- * are made of it: functions, the callers or callees of one, the tree.
+ * A profile's call tree, as in the server's format=json, and the tables made
+ * from it: functions, the callers or callees of one, the tree.
  *
  * The peers of sockets that differ only in a port that the kernel chose are one
  * frame. Source: ip(7), ip_local_port_range.
@@ -34,8 +34,8 @@ struct graph {
 	                    stands for its unit or program, or GRAPH_NONE; else
 	                    NULL */
 	uint32_t *in;    /* by function, after graph_skip(): the function of an
-	                 allocator, lock or runtime in which most of its self
-	                 cost was, or GRAPH_NONE; else NULL */
+	                 allocator, lock or runtime in which it spent most of
+	                 its self cost, or GRAPH_NONE; else NULL */
 };
 
 /*
@@ -49,26 +49,26 @@ DEFINE_CLEANUP(struct graph *, graph_free)
 #define CLEANUP_GRAPH CLEANUP(graph_free_ptr)
 
 /*
- * Counts frames of allocators, locks and runtimes (profile/site.h) to the
- * frames that called them. A stack of nothing else keeps its outermost frame
- * with a cost.
+ * Charges frames of allocators, locks and runtimes (profile/site.h) to their
+ * callers. A stack of nothing else keeps its outermost frame with a cost.
  *   Errors   -ENOMEM
  */
 MUST_CHECK int graph_skip(struct graph *g);
-/* True for a function whose cost graph_skip() counts to its callers. */
+/* True for a function whose cost graph_skip() charges to its callers. */
 bool graph_skips(const struct graph *g, uint32_t function);
 /*
- * Separates the functions of units and programs, in a profile of all of a host:
- * its outermost frames name these. Changes nothing in other profiles.
+ * Separates the functions of units and programs, in a profile of a whole host,
+ * whose outermost frames name units and programs. Changes nothing in other
+ * profiles.
  *   Errors   -ENOMEM, -E2BIG
  */
 MUST_CHECK int graph_split(struct graph *g);
 /* Returns the function of the unit or program that a node stands for, or
  * GRAPH_NONE. */
 uint32_t graph_title(const struct graph *g, uint32_t node);
-/* Finds the function of that name, or the only one whose name contains it.
- * Prints an error, with names that come near, and returns an exit status if
- * there is none. */
+/* Finds the function of that name, or the only one whose name contains it. If
+ * there is none, prints an error with similar names, and returns an exit
+ * status. */
 MUST_CHECK int
 graph_find(const struct graph *g, const char *name, uint32_t *out);
 
@@ -78,14 +78,14 @@ struct graph_row {
 	uint32_t function;
 	uint32_t depth;  /* of trees: calls from the first row */
 	uint32_t indent; /* columns */
-	bool branch;     /* one of several below its caller or callee */
+	bool branch;     /* it has siblings */
 	int64_t self, total;
 };
 
 /*
  * Makes at most limit rows: functions by self or total, or the largest nodes of
- * a tree. GRAPH_CALLERS and GRAPH_CALLEES begin with the function; those of the
- * root (function GRAPH_NONE) are the call tree. The cost of a recursive
+ * a tree. GRAPH_CALLERS and GRAPH_CALLEES begin with the function; the callees
+ * of the root (function GRAPH_NONE) are the call tree. The cost of a recursive
  * function counts once.
  *
  *   Owns     *out is the caller's; free() it. *left is the number of rows that

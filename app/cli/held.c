@@ -22,7 +22,7 @@ held_done(struct held *h)
 	close_ptr(&h->fd);
 }
 
-/* The child: becomes the program.
+/* Runs in the child: becomes the program.
  * Source: ptrace(2), PTRACE_TRACEME: execve() stops it */
 static void
 become_program(const char *const argv[], int pid_file)
@@ -79,7 +79,8 @@ held_ended(struct held *h)
 
 static volatile pid_t passed_to;
 
-/* A terminal sends a signal to both programs. */
+/* Signals from a terminal are not passed on: it sends them to both
+ * programs. */
 static void
 pass_on(int sig, siginfo_t *info, void *context)
 {

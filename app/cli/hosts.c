@@ -1,5 +1,5 @@
-/* stoker hosts: hosts with a worker, and the age of the data that those of a
- * fleet have sent. */
+/* stoker hosts: hosts with a worker and, in a fleet, the age of the data that
+ * they have sent. */
 #include "cli.h"
 
 #include "base/clock.h"
@@ -57,7 +57,7 @@ set_lags(json_t *row)
 		         json_integer_value(json_object_get(a, "lagSeconds")));
 }
 
-/* Sets the note below a row, for what its columns have no room for. */
+/* Sets the note below a row: what does not fit into its columns. */
 static void
 set_note(json_t *row)
 {

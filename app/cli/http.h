@@ -17,9 +17,8 @@ struct http {
 	const char *server; /* borrowed */
 	const char *tenant; /* borrowed; NULL: the token's default */
 	char *token;        /* owned; NULL: none */
-	/* PEM files, borrowed: the CAs that the server is verified with (NULL:
-	 * those of libcurl), and the client's certificate and key (NULL:
-	 * none) */
+	/* PEM files, borrowed: the CAs that verify the server (NULL:
+	 * libcurl's), and the client's certificate and key (NULL: none) */
 	const char *ca_file, *cert_file, *cert_key_file;
 	/* If set, a call ends with -EINTR once *stop is not 0. */
 	const volatile sig_atomic_t *stop;
@@ -65,7 +64,7 @@ http_send(struct http *h, const char *method, const char *path,
 MUST_CHECK int
 http_call(struct http *h, const char *method, const char *path,
           const json_t *body, struct http_reply *out, struct buf *why);
-/* True if the URL names another host. */
+/* True if the URL is of another host. */
 bool http_is_remote(const char *url);
 /* Appends s percent-encoded, as one path segment or query value. */
 void url_escape(struct buf *out, const char *s);
@@ -80,7 +79,7 @@ void query_add(struct buf *path, const char *key, const char *value);
  */
 MUST_CHECK int token_find(const char *token, const char *token_file, char **out,
                           struct buf *why);
-/* Appends the folder in which the user's TOKEN_FILE is looked for. Appends
- * nothing if the environment names none. */
+/* Appends the folder of the user's TOKEN_FILE, or nothing if the environment
+ * names no folder. */
 #define TOKEN_FILE "token"
 void token_home(struct buf *out);

@@ -1,8 +1,8 @@
 /*
  * stoker join: makes this host part of a fleet.
  *
- * The key for joining works once. Everything that can fail on this side is
- * therefore tried before the key is sent, and a new key that cannot be written
+ * The key for joining works only once. Everything that can fail on this side
+ * is therefore tried before it is sent, and a new key that cannot be written
  * is printed.
  */
 #include "cli.h"
@@ -79,7 +79,7 @@ place_open(const char *path, struct replaced_file *p)
 	return LEAVE_OK;
 }
 
-/* True if the line is the section or sets the key that want names: "[agent]",
+/* True if the line is the section, or sets the key, named by want: "[agent]",
  * or "url" for "url = x". */
 static bool
 is_line(const char *line, size_t n, const char *want)

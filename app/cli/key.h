@@ -9,10 +9,8 @@
 #define TENANT_DEFAULT "default"
 
 /*
- * Opens the store of this host. If root runs this program, it switches to the
+ * Opens the store of this host. If root runs this program, switches to the
  * store's owner first.
- *   Owns     *out is the caller's; store_close() it
- *   Errors   prints an error and returns LEAVE_FAILED
  */
 MUST_CHECK int key_store(const struct options *o, struct store *out);
 /*

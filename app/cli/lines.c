@@ -19,7 +19,7 @@ static const struct column columns[] = {
 	{"CODE", "text", LEFT, PLAIN},
 };
 
-/* Appends the whole name of the function that was asked for. */
+/* Appends the full name of the requested function. */
 static int
 name_asked(const struct cli *c, json_t *graph, struct buf *out)
 {
@@ -50,7 +50,8 @@ set_text(json_t *row)
 	json_object_set_new(row, "text", json_text(buf_str(&out)));
 }
 
-/* Sets what a table shows for a row; one that costs nothing has no numbers. */
+/* Sets the texts of a row in a table; a row that costs nothing has no
+ * numbers. */
 static void
 set_row(json_t *row, double all, const char *unit)
 {
@@ -135,8 +136,7 @@ ask_listing(struct cli *c, json_t *graph, const char *path, json_t **out,
 	return LEAVE_OK;
 }
 
-/* Appends a line for each capture that texts are from, if they are not the
- * profile's own. */
+/* Appends a line for each other capture from which texts come. */
 static void
 put_origins(const json_t *parts, struct buf *out)
 {
@@ -191,7 +191,7 @@ by_cost(const void *a, const void *b)
 	return by_place(a, b);
 }
 
-/* Keeps the n rows that cost most, in their order. */
+/* Keeps the n rows that cost most, without reordering them. */
 static int
 keep_costliest(json_t **rows, size_t n)
 {
@@ -216,8 +216,8 @@ keep_costliest(json_t **rows, size_t n)
 	return LEAVE_OK;
 }
 
-/* Sets *left to the number of rows that are left out. origins gets lines about
- * texts of other captures, and rows the members of a table; NULL: neither. */
+/* Sets *left to the number of rows left out. If origins is not NULL, it gets
+ * lines about texts of other captures, and rows get the members of a table. */
 static int
 make_rows(struct cli *c, json_t *graph, const char *path, struct buf *origins,
           json_t **out, json_int_t *left)

@@ -7,7 +7,7 @@
 
 #define PAGE 500 /* most items in a page of the API */
 
-/* Another server may answer at that address. */
+/* The reply may be from a server that is not Stoker. */
 static int
 items_of(const struct http_reply *r, json_t **out)
 {
@@ -17,7 +17,7 @@ items_of(const struct http_reply *r, json_t **out)
 	                                    "API says");
 }
 
-/* Appends one page, and sets *cursor to that of the next, or to NULL. */
+/* Appends one page, and sets *cursor to the next page's, or to NULL. */
 static int
 add_page(struct cli *c, const char *path, size_t want, json_t *items,
          char **cursor)

@@ -16,7 +16,7 @@
 
 #define SECONDS 3  /* of each profile */
 #define ROWS    10 /* functions, so that all fits into 24 lines */
-#define WAIT_S  5  /* for a result, in one request */
+#define WAIT_S  5  /* wait for a result in one request */
 #define CLEAR   "\033[H\033[2J"
 
 /* Starts a profile. */

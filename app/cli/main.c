@@ -87,8 +87,8 @@ dispatch(struct cli *c, struct buf *why)
 	return run(c, cmd, why);
 }
 
-/* Reports an error in the options, and the help to read: that of the command
- * named by the words before the error. */
+/* Reports an error in the options, and refers to the help of the command named
+ * by the words before the error. */
 static int
 options_error(int argc, char **argv, const char *why)
 {

@@ -12,7 +12,7 @@
 /* Arguments between two brackets, as byte offsets. */
 struct bracketed {
 	size_t from, to;
-	bool qualifies; /* the name, as Rust's <T as Trait>:: does */
+	bool qualifies; /* it qualifies the name, like Rust's <T as Trait>:: */
 	bool left_out;
 };
 
@@ -41,8 +41,8 @@ in_word(char c)
 	       (unsigned char)c >= 0x80;
 }
 
-/* Returns the length of an operator's name, such as "operator<<", at s[at],
- * whose characters are not brackets; 0 if there is none. */
+/* Returns the length of an operator's name, such as "operator<<", at s[at]; 0
+ * if there is none. Its characters are not brackets. */
 static size_t
 operator_length(const char *s, size_t at)
 {
@@ -151,8 +151,8 @@ find_spans(struct parts *p)
 		p->n = 0;
 }
 
-/* Returns the longest span not left out yet, among qualifying spans or the
- * others. */
+/* Returns the longest span not left out yet, among the qualifying or the other
+ * spans. */
 static struct bracketed *
 longest(struct parts *p, bool qualifies)
 {

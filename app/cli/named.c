@@ -52,8 +52,8 @@ take(const struct cli *c, const char *word, const json_t *p,
 
 /* --- ids ------------------------------------------------------------------ */
 
-/* True if word is prefix and characters of an id. A dot and a range may follow,
- * which name a part of a capture. */
+/* True if word is prefix and characters of an id. A dot and a range, which
+ * name a part of a capture, may follow. */
 static bool
 begins_id(const char *word, const char *prefix)
 {
@@ -99,7 +99,7 @@ ambiguous(const struct cli *c, const char *word, const json_t *found)
 	return LEAVE_FAILED;
 }
 
-/* Finds the id that begins with this word, which must be the only one. */
+/* Finds the only id that begins with this word. */
 static int
 by_id(struct cli *c, const char *word, char out[static ID_MAX])
 {
@@ -189,7 +189,7 @@ explain_few(struct cli *c, const char *word, const char *service)
 	              word);
 }
 
-/* Mentions a newer profile that was not chosen because it is not complete. */
+/* Mentions a newer profile that was not chosen because it is incomplete. */
 static int
 tell_newer(struct cli *c, struct buf *path, const char *id)
 {
@@ -237,7 +237,7 @@ by_age(struct cli *c, const char *word, bool complete, char out[static ID_MAX])
 	return rc || nth ? rc : tell_newer(c, &any, out);
 }
 
-/* --- of a service --------------------------------------------------------- */
+/* --- by service ----------------------------------------------------------- */
 
 /* Reports that a service has no such profile, or does not exist. */
 static int

@@ -22,9 +22,9 @@
  * Finds the id of the profile that a word names. Unless the word is an id,
  * prints which profile it stands for.
  *
- *   Shape    type is that of the profile that a service's name stands for. If
- *            it is NULL, names of services are refused, and @last is the newest
- *            profile even if it failed or still runs
+ *   Shape    type is the type of profile for which a service's name stands. If
+ *            it is NULL, names of services are refused, and @last is the
+ *            newest profile even if it failed or still runs
  *   Errors   prints an error and returns an exit status
  */
 MUST_CHECK int profile_named(struct cli *c, const char *word, const char *type,
@@ -36,7 +36,7 @@ struct kind_named {
 	const char *what;      /* "API key" */
 	const char *prefix;    /* of their ids */
 	const char *id, *name; /* members of an item */
-	bool newest; /* if several items share a name, it means the newest */
+	bool newest; /* a name that several items share means the newest */
 };
 /*
  * Finds the item that a word names by its id, the beginning of exactly one id,

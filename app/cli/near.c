@@ -13,9 +13,9 @@ least(size_t a, size_t b)
 }
 
 /*
- * Returns the number of letters to insert, delete, change or swap with the next
- * one. Source: optimal string alignment, a variant of the Damerau-Levenshtein
- * distance.
+ * Returns the number of edits: a letter inserted, deleted, changed or swapped
+ * with the next one. Source: optimal string alignment, a variant of the
+ * Damerau-Levenshtein distance.
  */
 static size_t
 distance(const char *a, const char *b)

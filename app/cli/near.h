@@ -1,5 +1,5 @@
 /*
- * Finds the word that was probably meant.
+ * Finds the word that the user probably meant.
  *
  *	struct near n = NEAR("gorutine");
  *	near_try(&n, "goroutine");		for each word that could be

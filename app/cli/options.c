@@ -327,7 +327,7 @@ int
 options_parse(int argc, char *argv[], struct options *out, struct buf *why)
 {
 	struct options o = nothing;
-	char **end = argv + 1; /* of the operands */
+	char **end = argv + 1; /* end of the operands */
 	bool only_operands = false;
 
 	for (int i = 1; i < argc; i++) {

@@ -38,7 +38,7 @@ struct options {
 	const char *typed[OPTION_COUNT]; /* each value as written */
 	const char *const *operands;     /* NULL ends them */
 	size_t noperands;
-	size_t nbefore; /* of these, before "--"; all if there is none */
+	size_t nbefore; /* operands before "--"; all without "--" */
 };
 
 /* One row, for help. */
@@ -58,17 +58,17 @@ const char *option_doc(size_t i, const char *command);
 struct option_given {
 	const char *name;  /* "--seconds" */
 	const char *value; /* as written; NULL for a list */
-	const char *count; /* how a number is to be written; NULL for a text */
-	const char *unit;  /* in which the API counts it: "seconds", or "" */
+	const char *count; /* how to write a number; NULL for a text */
+	const char *unit;  /* the API's unit: "seconds", or "" */
 };
 /* Finds the option that was given for a parameter of the API. Returns false if
- * none was. */
+ * there is none. */
 bool option_of(const struct options *o, const char *parameter,
                struct option_given *out);
 
 /*
  * Reads the arguments from argv[1] on, and moves the operands among them to
- * argv[1] and what follows it.
+ * the front, from argv[1] on.
  *   Errors   -EINVAL with one line in *why; *out untouched
  */
 MUST_CHECK int

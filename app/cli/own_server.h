@@ -9,15 +9,15 @@
 #include "http.h"
 
 enum own_server {
-	OWN_YES, /* both the server and the store know the key, or neither */
+	OWN_YES, /* server and store both know the key, or neither does */
 	OWN_NO,  /* only one of them does */
 	OWN_UNKNOWN, /* no answer, a server elsewhere, a key that is not Stoker's,
 	              * or a closed store */
 };
 
 /*
- * Asks the server for what its key may see, and looks the key up in the store.
- * A child that has become the owner of the store reads it.
+ * Asks the server what the key may see, and looks the key up in the store, in
+ * a child that has become the store's owner.
  */
 enum own_server own_server(struct http *h, const struct conf *conf);
 /* Explains OWN_NO, and gives the commands that end it. */

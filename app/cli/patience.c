@@ -53,8 +53,8 @@ wait_for_process(const struct cli *c, struct patience *p)
 	poll(NULL, 0, PAUSE_MS);
 }
 
-/* Prints why nothing was started; if no process runs, also what comes near the
- * service's match and has processes. */
+/* Prints why nothing was started; if no process runs, also units or programs
+ * with processes that resemble the service's match. */
 static int
 print_refusal(struct cli *c, const struct patience *p,
               const struct http_reply *r)

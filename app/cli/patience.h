@@ -1,4 +1,4 @@
-/* Starts of profiles that wait for a process of their service. */
+/* Starting profiles that wait for a process of their service. */
 #pragma once
 
 #include "cli.h"
@@ -10,18 +10,18 @@ struct patience {
 	bool noted;
 };
 
-/* Begins the time that --wait-for-process allows. */
+/* Starts the time that --wait-for-process allows. */
 struct patience
 patience_of(const struct cli *c, const char *service, bool has_option);
 /*
- * Posts the body that starts a profile, again while no process runs that the
- * service matches and the time lasts.
+ * Posts the body that starts a profile. Repeats this while the service matches
+ * no process and time is left.
  *   Errors   prints an error and returns an exit status
  */
 MUST_CHECK int patience_start(struct cli *c, struct patience *p,
                               const json_t *body, struct http_reply *out);
 /*
- * Pauses, and returns true if the processes that the server knew of had ended
+ * Pauses, and returns true if the processes that the server knew had ended
  * before the capture of this result began, and time is left.
  */
 MUST_CHECK bool

@@ -20,8 +20,8 @@ value_of(const struct profile *p, uint32_t sample)
 	return p->values[(size_t)sample * p->ntypes + p->ntypes - 1];
 }
 
-/* Returns the mapping of a program or library in whose code most of the cost
- * is, or PROFILE_NONE. */
+/* Returns the mapping of the program or library whose code has most of the
+ * cost, or PROFILE_NONE. */
 static uint32_t
 main_mapping(const struct profile *p)
 {
@@ -84,7 +84,7 @@ drop_stale(struct profile *p)
 	return all > 0 ? gone / all : 0;
 }
 
-/* Compilers match lines by their distance from the first of the function. */
+/* Compilers match lines by their distance from the function's first line. */
 static bool
 has_first_lines(const struct profile *p)
 {

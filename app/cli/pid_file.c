@@ -37,8 +37,7 @@ ends_as_pid_file(const char *path)
 	return *path == '/' && n > 4 && !strcmp(path + n - 4, ".pid");
 }
 
-/* True if the file is this user's and has nothing in it that is worth
- * keeping. */
+/* True if the file is this user's and contains nothing worth keeping. */
 static bool
 is_pid_file(int fd)
 {

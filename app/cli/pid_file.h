@@ -1,7 +1,7 @@
 /*
- * A pid file that selects the processes of a service, while this program starts
- * one for it. A lock keeps others from using the file at the same time; when it
- * is not in use, it is empty.
+ * A pid file that selects the process of a service that this program starts. A
+ * lock keeps others from using the file at the same time; when it is unused,
+ * it is empty.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 /*
  * Opens and locks the pid file, and creates it if there is none.
  *
- * The server names the path, so it must end in ".pid", and a file that is there
- * must be this user's and hold nothing but a number.
+ * The server names the path, so it must end in ".pid", and an existing file
+ * must be this user's and contain nothing but a number.
  *
  *   Owns     *out is the caller's, for pid_file_close()
  *   Errors   prints an error and returns an exit status
@@ -19,6 +19,6 @@
 MUST_CHECK int pid_file_open(const char *path, int *out);
 /* Empties and closes the file; does nothing for -1. */
 void pid_file_close(int *fd);
-/* Appends the path of the file for a service that has none yet. Prints an error
- * and returns an exit status if there is no place for it. */
+/* Appends the path of the file for a service that has none yet. Prints an
+ * error and returns an exit status if there is no folder for it. */
 MUST_CHECK int pid_file_path(const char *service, struct buf *out);

@@ -1,4 +1,4 @@
-/* Profiles for Clang, by the program that was profiled. */
+/* Profiles for Clang, made with the profiled program's debug information. */
 #include "places.h"
 
 #include "import.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_OFFSET 0xFFFF /* as LLVM cuts them */
+#define MOST_OFFSET 0xFFFF /* where LLVM cuts them */
 #define MOST_PLACES 64
 
 /* Samples whose innermost function is at an address. */

@@ -6,7 +6,7 @@
 #define AUTOFDO "autofdo"
 
 /*
- * Appends a profile for clang -fprofile-sample-use, by the programs that
+ * Appends a profile for clang -fprofile-sample-use, from the programs that
  * --binary names: their debug information has what a profile lacks.
  *   Errors   LEAVE_OK, or prints an error and returns an exit status
  */

@@ -77,7 +77,7 @@ cmd_top(struct cli *c)
 	return rc ? rc : print(&out);
 }
 
-/* Returns the format to fetch; --json means json. */
+/* Returns the format to fetch; --json selects json. */
 static const char *
 format_of(const struct cli *c)
 {
@@ -173,7 +173,7 @@ confirm_pinned(const struct cli *c, const char *id)
 	                             id);
 }
 
-/* A running capture is cancelled without asking: it keeps its samples, so that
+/* A running capture is cancelled without asking: it keeps its samples, so
  * nothing is lost. */
 static int
 confirm_remove(struct cli *c, const char *id)
@@ -223,8 +223,8 @@ has_display(void)
 	return (x && *x) || (wayland && *wayland);
 }
 
-/* Starts the desktop's browser. If that fails, nothing is reported: the link
- * was printed. */
+/* Starts the desktop's browser. If that fails, nothing is reported, since the
+ * link has been printed. */
 static void
 start_browser(const char *url)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEAD_MAX ((size_t)8 << 10) /* of an executable: its notes */
+#define HEAD_MAX ((size_t)8 << 10) /* bytes of an executable, with its notes */
 
 static struct title_facts
 facts_of(const json_t *process)
@@ -57,10 +57,11 @@ program_language(const json_t *process, const char *host)
 /* --- containers ----------------------------------------------------------- */
 
 /*
- * Returns the length of a pod's name without what differs between the pods of
- * one owner: "web" of "web-7d9f8c6b5-x2x9z" and of "web-x2x9z".
+ * Returns the length of a pod's name without the part that differs between the
+ * pods of one owner: "web" of "web-7d9f8c6b5-x2x9z" and of "web-x2x9z".
  *   Source   Kubernetes, staging/src/k8s.io/apimachinery/pkg/util/rand/rand.go:
- *            five random letters; a Deployment puts a hash of up to ten before
+ *            five random letters, preceded in a Deployment by a hash of up to
+ *            ten
  */
 static size_t
 owner_of_pod(const char *pod)
@@ -81,8 +82,8 @@ owner_of_pod(const char *pod)
 	return n;
 }
 
-/* Appends the names of a process's container, as the options of stoker run take
- * them, and returns the option; NULL if it is in none. */
+/* Appends the names of a process's container, as the options of stoker run
+ * take them, and returns the option; NULL without a container. */
 static const char *
 put_container(const json_t *process, struct buf *out)
 {
@@ -104,7 +105,7 @@ put_container(const json_t *process, struct buf *out)
 	return *project ? "compose" : *name ? "container" : NULL;
 }
 
-/* Members of matches whose words have slashes. */
+/* Members of matches that are written with slashes. */
 static const struct {
 	const char *kind, *members[4];
 } objects[] = {
@@ -112,7 +113,7 @@ static const struct {
 	{"compose", {"project", "service", NULL}},
 };
 
-/* Sets members to what a word has between slashes. */
+/* Sets members to the parts of a word between slashes. */
 static int
 set_members(json_t *object, const char *const *members, const char *word)
 {
@@ -166,7 +167,7 @@ program_title(const json_t *process, struct buf *out)
 		title_put(&facts, out);
 }
 
-/* Appends text as a regular expression that means it.
+/* Appends text as a regular expression that matches it literally.
  *   Source   regex(7), special characters */
 static void
 put_literally(const char *text, size_t n, struct buf *out)
@@ -178,7 +179,8 @@ put_literally(const char *text, size_t n, struct buf *out)
 	}
 }
 
-/* True for a program in a file; memory that was executed has a path, too. */
+/* True for a program in a file; a program executed from memory has a path,
+ * too. */
 static bool
 has_file(const json_t *process)
 {

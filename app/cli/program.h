@@ -15,17 +15,17 @@
 /* Appends the name of the container, unit, script or program; paths are whole.
  */
 void program_title(const json_t *process, struct buf *out);
-/* Returns the match that means the process and its successors after a restart;
- * NULL if there is none. */
+/* Returns a match for the process and its successors after a restart; NULL if
+ * there is none. */
 json_t *program_match(const json_t *process);
 /*
  * Sets a match from the value of an option of stoker run: "shop/web" of pod is
  * {"pod": {"namespace": "shop", "name": "web"}}. NULL sets nothing.
- *   Errors   -1 it has no such form, or is not UTF-8
+ *   Errors   -1 if the word has another form, or is not UTF-8
  */
 MUST_CHECK int
 program_set_match(json_t *match, const char *kind, const char *word);
-/* Appends the options of stoker run that mean it: "--unit nginx.service". */
+/* Appends the options of stoker run that select it: "--unit nginx.service". */
 void program_options(const json_t *process, struct buf *out);
 /* Returns the language of a process by its interpreter's name or, on this host,
  * "go" or "native" by its executable; "" if unknown. */
@@ -36,7 +36,7 @@ const char *program_language(const json_t *process, const char *host);
 void program_name(const char *title, char out[static SERVICE_NAME_MAX]);
 /* Appends a word for a shell, quoted if necessary. */
 void shell_word(const char *word, struct buf *out);
-/* True if an executable, or the beginning of it, is that of a Go program.
+/* True if this is a Go program's executable, or its beginning.
  *   Source   cmd/link/internal/ld/elf.go, elfgobuildid: a note of the owner
  *            "Go", type 4, near the start of the file */
 bool program_is_go(const void *p, size_t n);

@@ -19,9 +19,9 @@
 #define ROWS      10
 #define TRIES     3
 #define LEAST_CPU 0.05
-#define BUSY      1  /* percent of a CPU: has samples in 10 s */
+#define BUSY      1  /* percent of a CPU: gives samples in 10 s */
 #define MANY      20 /* and enough of them to be compared */
-#define ANSWER_S  1  /* from a look at the processes to its answer */
+#define ANSWER_S  1  /* from a survey's look at processes to its answer */
 
 /* Returns the CPU time of a process in an earlier survey, or -1. */
 static double
@@ -175,7 +175,7 @@ add_to(json_t *row, double percent, json_int_t processes)
 	json_integer_set(n, json_integer_value(n) + processes);
 }
 
-/* Both surveys, and the time between them. */
+/* Two surveys, and the time between them. */
 struct looks {
 	json_t *first, *second, *services;
 	double seconds;
@@ -189,8 +189,8 @@ looks_done(struct looks *l)
 	json_decref(l->services);
 }
 
-/* Returns the CPU time of a process between both looks. One that the first did
- * not list has started since, or was one too many. */
+/* Returns the CPU time of a process between both surveys. If the first lacks
+ * it, it has started since, or did not fit into the list. */
 static double
 cpu_between(const struct looks *l, const char *host, const json_t *process)
 {
@@ -279,8 +279,8 @@ has_processes(const json_t *hosts)
 	return false;
 }
 
-/* A worker that has just started may list nothing yet; one that is silent is
- * not asked again. */
+/* A worker that has just started may list nothing yet, so it is asked again; a
+ * silent worker is not. */
 static int
 first_look(struct cli *c, json_t **out)
 {
@@ -311,7 +311,7 @@ look(struct cli *c, struct looks *l)
 	return rc;
 }
 
-/* --- one program ---------------------------------------------------------- */
+/* --- needs of one program ------------------------------------------------- */
 
 /* True if a word is a row's container or unit, with or without its suffix, its
  * program, with or without folders, or the pid of one of its processes. */
@@ -360,7 +360,7 @@ put_needs(const json_t *row, const struct screen *s, struct buf *out)
 	           json_object_get(row, "needs"), s);
 }
 
-/* Shows what profiles of the rows that the operand means need. */
+/* Shows what profiles of the rows named by the operand need. */
 static int
 show_needs(struct cli *c, const json_t *rows)
 {

@@ -58,7 +58,7 @@ range_path(struct cli *c, const char *rest, const char *type, struct buf *out)
 	return rc;
 }
 
-/* Removes the label host if all profiles that have it are of one host. */
+/* Removes the label host if all profiles with it are from one host. */
 static void
 hide_host(const json_t *profiles)
 {
@@ -131,7 +131,7 @@ put_bar(json_t *point, double most)
 	json_object_set_new(point, "bar", json_string(bar));
 }
 
-/* Adds a text for people for a value of a point. */
+/* Adds a text for people about a value of a point. */
 static void
 put_text(json_t *point, const char *key, const char *unit, const char *as)
 {
@@ -267,7 +267,7 @@ put_group(json_t *group, const char *unit, bool mean)
 		put_text(group, "perSecond", unit, "rateText");
 }
 
-/* Appends the keys that make groups of a range, but for one. */
+/* Appends the keys by which a range can be grouped, except one. */
 static void
 put_keys(const json_t *keys, const char *but, const char *before,
          struct buf *out)
@@ -287,7 +287,8 @@ put_keys(const json_t *keys, const char *but, const char *before,
 	}
 }
 
-/* Fails because nothing has the key; names the keys that exist. */
+/* Fails because nothing in the range has the key; prints the keys that
+ * exist. */
 static int
 no_groups(const struct cli *c, const json_t *reply)
 {
@@ -408,7 +409,7 @@ put_steady(const json_t *of, struct buf *out)
 		         number_of(of, "samples"));
 }
 
-/* Appends what happened to a function, or the whole, as one paragraph. */
+/* Appends the shifts of a function, or of the total, as one paragraph. */
 static void
 put_shifted(const json_t *of, const json_t *reply, const struct screen *s,
             struct buf *out)

@@ -6,8 +6,8 @@
 /*
  * Appends the path of a range: the first operand names its service, and options
  * become parameters.
- *   Shape    rest: after the path of profiles; type: used without --type; NULL:
- *            none
+ *   Shape    rest: appended to the path of profiles; type: used without
+ *            --type; NULL: none
  *   Errors   prints an error and returns an exit status
  */
 MUST_CHECK int

@@ -2,8 +2,8 @@
  * stoker record: profiles a command that it starts, without a server.
  *
  * The command is stopped before its first instruction until the worker, which
- * runs for this capture alone, says that it counts. The worker shows progress
- * on terminals only, and is given one.
+ * runs for this capture alone, reports that it counts. The worker reports
+ * progress only on a terminal, so it gets a pseudo-terminal.
  */
 #include "cli.h"
 
@@ -44,7 +44,7 @@ recording_done(struct recording *r)
 
 /* --- the worker ----------------------------------------------------------- */
 
-/* Runs the worker that lies beside this program, or else the one in PATH. */
+/* Runs the worker in this program's folder, or else the one in PATH. */
 static void
 run_worker(const char *const argv[])
 {
@@ -96,9 +96,9 @@ start_worker(struct cli *c, struct recording *r)
 	                        : LEAVE_OK;
 }
 
-/* --- both ----------------------------------------------------------------- */
+/* --- worker and command --------------------------------------------------- */
 
-/* Reads what the worker says. Its first line of progress means that the command
+/* Reads the worker's output. Its first line of progress means that the command
  * may run. */
 static void
 hear(struct recording *r)
@@ -133,8 +133,8 @@ watch(struct recording *r)
 		hear(r);
 }
 
-/* Prints the worker's warnings and its table, without its progress, which ends
- * in a code that clears the line, and without figures. */
+/* Prints the worker's warnings and its table, without its figures and its
+ * progress, which ends in a code that clears the line. */
 static void
 tell(const struct recording *r)
 {

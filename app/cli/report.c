@@ -49,7 +49,7 @@ link_of(const json_t *check)
 /* --- Markdown ------------------------------------------------------------- */
 
 /* Appends text as code, in which Markdown neither marks anything up nor
- * mentions anybody. A bar would end the table's column. */
+ * mentions anybody. A "|" would end the table's column. */
 static void
 put_code(const char *text, struct buf *out)
 {

@@ -1,7 +1,7 @@
 /*
  * A check as a report for a pipeline: a comment in Markdown, a test in JUnit's
- * XML, or the server's JSON. Names come from profiled programs: in a comment,
- * they mention nobody and become no links.
+ * XML, or the server's JSON. Names from profiled programs are escaped: in a
+ * comment, they mention nobody and form no links.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* A ProfileResult: where the server has it, and its functions. */
+/* A ProfileResult: its path on the server, and its functions. */
 #pragma once
 
 #include "cli.h"

@@ -30,10 +30,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How long the server holds a request for the result, so that the number of
- * samples is shown while it grows. */
+/* How long the server holds a request for the result: short, so that the
+ * growing number of samples is shown. */
 #define WAIT_S "1"
-/* Pause between requests to a server that cannot hold them. */
+/* Pause between requests if the server cannot hold them. */
 #define PAUSE_MS  500
 #define LINE_MOST 78
 #define ASKED_S   60 /* the API's default */
@@ -60,7 +60,7 @@ make_body(const struct cli *c, json_t **out)
 	return rc;
 }
 
-/* --- what was started ----------------------------------------------------- */
+/* --- started profiles ----------------------------------------------------- */
 
 #define STARTED_MAX 64
 
@@ -104,7 +104,7 @@ struct run_watch {
 	char id[ID_MAX];
 	json_t *result;   /* the server's last reply */
 	int64_t began_ns; /* when the capture began; 0 if not yet */
-	char phase[32];   /* last one printed, if not on a terminal */
+	char phase[32];   /* the last phase printed, if not on a terminal */
 	size_t drawn;     /* columns of the line, on a terminal */
 };
 
@@ -255,7 +255,7 @@ pause_ms(struct run_watch *w, int ms)
 	}
 }
 
-/* Sends a request whose reply is the profile as it is. */
+/* Sends a request whose reply is the profile's current state. */
 static int
 take_result(struct run_watch *w, const char *method, const char *rest)
 {
@@ -413,7 +413,7 @@ run(struct cli *c, const json_t *body)
 }
 
 /* Waits for one of several profiles, and shows it below the name of its host.
- * An interrupt cancels it and those that follow. */
+ * An interrupt cancels it and the profiles that follow. */
 static int
 wait_for_one(struct cli *c, const char *id)
 {
@@ -479,9 +479,9 @@ run_and_wait(struct cli *c, const json_t *body)
 
 /* --- a command ------------------------------------------------------------ */
 
-#define HOLD_S    30 /* --wait-for-process in the absence of the option */
+#define HOLD_S    30 /* the default of --wait-for-process */
 #define HOLD_MS   100
-#define COMMAND_S 3600 /* --seconds, too: the API takes no more */
+#define COMMAND_S 3600 /* default of --seconds: the API's maximum */
 #define BOOT_FILE "/proc/sys/kernel/random/boot_id"
 
 /* A program that is held until its capture counts. */
@@ -489,16 +489,16 @@ struct held_run {
 	struct cli *cli;
 	const char *const *words; /* NULL ends them */
 	char service[SERVICE_NAME_MAX];
-	const char *operand; /* the same */
+	const char *operand; /* the service, as operand of the command */
 	struct buf pid_file; /* its path */
 	bool absent;         /* there is no such service yet */
 	int pid_fd;
 	struct held held;
 	char boot_id[64];
 	uint64_t start_time;
-	int64_t end_ns;    /* of the time it may be held */
+	int64_t end_ns;    /* end of the time that it may be held */
 	char host[256];    /* where a worker saw it */
-	char refused[256]; /* where a match is outside of the tenant's scope */
+	char refused[256]; /* where the match is out of the tenant's scope */
 };
 
 static void
@@ -534,7 +534,7 @@ add_service(struct held_run *m)
 	return rc;
 }
 
-/* Finds the pid file of the service, or of one that is to be added. */
+/* Finds the pid file of the service, or of a service to be added. */
 static int
 find_pid_file(struct held_run *m)
 {
@@ -557,7 +557,8 @@ find_pid_file(struct held_run *m)
 	                          m->service, m->words[0]);
 }
 
-/* Reads the start time, which differs for a later process with that pid. */
+/* Reads the start time, which distinguishes the process from a later one with
+ * its pid. */
 static int
 identify(struct held_run *m)
 {
@@ -733,7 +734,7 @@ end_earlier(const struct held_run *m, const json_t *session)
 	return rc;
 }
 
-/* Ends captures of the service that run here. Their commands are not waited for
+/* Ends captures of the service that run here. Nothing waits for their commands
  * any more, since this program has the lock of the pid file. */
 static int
 end_all_earlier(const struct held_run *m)
@@ -780,7 +781,7 @@ start_capture(struct held_run *m, struct run_watch *w)
 	return wait_counted(m, w);
 }
 
-/* Ends the capture, and shows what it has become. */
+/* Ends the capture, and shows its result. */
 static int
 end_capture(struct held_run *m, struct run_watch *w)
 {
@@ -877,9 +878,9 @@ run_command(struct cli *c)
 	return rc ? rc : profile_command(&m);
 }
 
-/* --- which service -------------------------------------------------------- */
+/* --- the service ---------------------------------------------------------- */
 
-#define DEPTH_MAX 64 /* of processes that started one another */
+#define DEPTH_MAX 64 /* levels of parent processes */
 
 static json_t *
 listed(const json_t *hosts, int64_t pid)
@@ -912,9 +913,9 @@ parent_of(int64_t pid, char comm[static PROC_COMM_MAX])
 	return end && sscanf(end, ") %*c %" SCNd64, &parent) == 1 ? parent : 0;
 }
 
-/* Finds the process with the pid of --pid, of one host. Of a server and its
- * workers, which are the same program, only the first is listed: on this host,
- * that one is found for a worker. */
+/* Finds the process of --pid on one host. Of a server and its workers, which
+ * are the same program, surveys list only the first; on this host, that one is
+ * found for a worker. */
 static int
 find_process(struct cli *c, json_t **out)
 {

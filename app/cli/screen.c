@@ -19,7 +19,7 @@ width_of(int fd)
 	return ioctl(fd, TIOCGWINSZ, &w) ? 0 : w.ws_col;
 }
 
-/* The width that the user set for output that is not a terminal. */
+/* Returns the width that the user set for output that is not a terminal. */
 static size_t
 width_asked(void)
 {

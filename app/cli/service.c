@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define SERVICES "/api/v1/services"
-/* A worker has looked for the processes of a new service by then. */
+/* By then, a worker has looked for the processes of a new service. */
 #define NEW_SERVICE_S 5
 
 void
@@ -131,7 +131,7 @@ set_metrics(json_t *service, const struct words *names)
 	return LEAVE_OK;
 }
 
-/* Sets the members of a service that options name. */
+/* Sets the members of a service for which there are options. */
 static int
 service_options(const struct options *o, json_t *service)
 {
@@ -263,7 +263,7 @@ all_captured_show(struct buf *out, const json_t *service,
 	}
 }
 
-/* Shows the types that cannot be captured now, or perhaps not, with the
+/* Shows the types that cannot, or perhaps cannot, be captured now, with the
  * remedy. */
 static void
 lacks_show(struct buf *out, const json_t *service, const struct screen *s)
@@ -314,7 +314,7 @@ collector_show(struct buf *out, const json_t *service, const struct screen *s)
 	}
 }
 
-/* Says why no process of the service is listed. */
+/* Appends why no process of the service is listed. */
 static void
 put_no_process(struct cli *c, const json_t *service, struct buf *out)
 {
@@ -377,8 +377,8 @@ warn_of_match(const json_t *service)
 		      stderr);
 }
 
-/* Prints that a service was created or changed, and what its match, unless it
- * is NULL, selects now. */
+/* Prints that a service was created or changed and, unless its match is NULL,
+ * what the match selects now. */
 static int
 print_service(struct cli *c, const char *what, const json_t *service,
               const json_t *match)
@@ -519,7 +519,7 @@ cmd_service_list(struct cli *c)
 	return items_show(c, items, on_screen, ARRAY_LEN(on_screen));
 }
 
-/* Adds the members about the processes that match now. */
+/* Adds members about the processes that match now. */
 static int
 add_processes(struct cli *c, const char *path, json_t *service)
 {
@@ -625,7 +625,7 @@ cmd_service_remove(struct cli *c)
 
 /* --- set ------------------------------------------------------------------ */
 
-/* Removes the members that a PUT does not take; the name is in its path. */
+/* Removes the members that a PUT does not accept; the name is in its path. */
 static void
 keep_settings(json_t *service)
 {

@@ -10,7 +10,7 @@
 /* Makes {"exe": …} from the option that selects processes; an empty object if
  * none is given. Prints an error and returns an exit status on failure. */
 MUST_CHECK int match_of(const struct options *o, json_t **out);
-/* Appends the texts of a match, with a / between them. */
+/* Appends the texts of a match, with "/" between them. */
 void match_title(const json_t *match, struct buf *out);
 /*
  * Finds a service that has a match, or adds one, named after title, if a
@@ -20,7 +20,7 @@ void match_title(const json_t *match, struct buf *out);
 MUST_CHECK int
 service_for(struct cli *c, const json_t *match, const char *title,
             char out[static SERVICE_NAME_MAX]);
-/* Lets the worker do to a service what --allow names, besides what it may do
+/* Allows the worker what --allow names, in addition to what the service allows
  * already. Prints an error and returns an exit status on failure. */
 MUST_CHECK int service_allow_more(struct cli *c, const char *name);
 /* Appends the path of a service in the API. */

@@ -18,8 +18,8 @@ MUST_CHECK int
 session_ask(struct cli *c, const char *id, struct http_reply *out);
 /* Sets "result" of each profile of a list to a text such as "complete",
  * "capturing, 45 %" or "failed: no process is running", and removes internal
- * labels. On a terminal the text is short: the phase alone, with the reason of
- * a failure as the row's TABLE_NOTE. */
+ * labels. On a terminal, the text is only the phase; the reason for a failure
+ * is the row's TABLE_NOTE. */
 void session_results_put(json_t *profiles, const struct screen *s);
 /* Prints the goroutines or threads of a session. Prints an error and returns an
  * exit status on failure. */

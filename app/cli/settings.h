@@ -8,7 +8,7 @@
 
 /*
  * Reads --config, $STOKER_CONFIG or the default file; --state overrides the
- * directory of the store.
+ * store's directory.
  *   Owns     *out is the caller's; conf_done() it
  *   Errors   -errno with one line in *why; *out untouched
  */

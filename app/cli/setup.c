@@ -1,8 +1,9 @@
 /*
- * stoker setup: makes the first API key, where the command line finds it.
+ * stoker setup: makes the first API key, and stores it where the command line
+ * finds it.
  *
- * Root reads and writes the key file. A child that has switched to the store's
- * owner for good reads the store, whose contents that user controls.
+ * Root reads and writes the key file. A child that has permanently switched to
+ * the store's owner reads the store, since that user controls its contents.
  */
 #include "cli.h"
 
@@ -24,7 +25,7 @@
 #include <unistd.h>
 
 #define KEY_NAME       "setup"
-#define READY_S        15 /* a unit restarts its worker within it */
+#define READY_S        15 /* a unit restarts its worker within this time */
 #define READY_PAUSE_US 200000
 
 /* The file that keeps the key. */
@@ -207,8 +208,8 @@ ask_store(const struct options *o, const char *key, struct found *out)
 	                              "not a token");
 }
 
-/* Writes the key; if that fails, prints it, since nothing else could show
- * it. */
+/* Writes the key. If that fails, prints it, since it could not be shown
+ * later. */
 static int
 keep(const struct key_file *p, const struct found *f)
 {
@@ -289,7 +290,7 @@ put_server(struct buf *out, const struct cli *c, enum own_server server,
 		                           : "does not answer yet");
 }
 
-/* Looking takes some seconds: the other lines are there already. */
+/* Takes some seconds, so the other lines are printed before. */
 static int
 show_busiest(struct cli *c)
 {

@@ -28,7 +28,7 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after)
 	}
 	json_object_foreach((json_t *)details, key, v) {
 		if (json_is_string(v) && strstr(message, json_string_value(v)))
-			continue; /* the message has it */
+			continue; /* the message contains it */
 		buf_puts(out, "  ");
 		safe_puts(out, key);
 		buf_puts(out, ": ");
@@ -149,7 +149,7 @@ quality_show(struct buf *out, const json_t *result)
 	bool unwound = was_unwound(quality);
 
 	if (values_wanted(json_member(result, "profileType")))
-		return; /* counters of a program lose no samples */
+		return; /* a program's own counters lose no samples */
 	for (size_t i = 0; i < ARRAY_LEN(glance); i++) {
 		const json_t *v = json_object_get(quality, glance[i].key);
 

@@ -8,7 +8,7 @@
 
 #define INDENT         4
 #define GAP            2
-#define FOLD_LEAST     3  /* fewer shared callers are repeated */
+#define FOLD_LEAST     3  /* if fewer callers are shared, they are repeated */
 #define LOCATION_MOST  28 /* columns, if a line is too short for all */
 #define FUNCTION_LEAST 20
 
@@ -34,8 +34,8 @@ shared(const json_t *a, const json_t *b)
 	return n;
 }
 
-/* Returns the number, from 1, of the first stack above that shares the most
- * callers. *most stays 0 if none shares enough. */
+/* Returns the number, from 1, of the first stack shown that shares the most
+ * callers. *most is 0 if none shares enough. */
 static size_t
 most_shared(const struct stacks *k, const json_t *frames, size_t *most)
 {

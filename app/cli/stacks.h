@@ -1,7 +1,7 @@
 /*
  * Prints stacks of goroutines and threads for people: one function per line,
- * innermost first. Callers that a stack shares with one above it are counted,
- * not repeated.
+ * innermost first. Callers that a stack shares with an earlier one are
+ * counted, not repeated.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #define STACK_ROWS   10 /* default number of stacks of a list */
 #define STACK_LEAVES 9  /* functions shown of a deep stack: the innermost */
-#define STACK_ROOTS  2  /* and the outermost */
+#define STACK_ROOTS  2  /* outermost functions shown of a deep stack */
 
 struct stacks {
 	const struct screen *screen;
@@ -20,8 +20,8 @@ struct stacks {
 
 void stacks_done(struct stacks *k);
 /*
- * Appends at most limit stacks of a list, continuing the numbering. Stacks with
- * baseCount and compareCount are shown as a comparison.
+ * Appends at most limit stacks of a list, and continues the numbering. Stacks
+ * with baseCount and compareCount are shown as a comparison.
  *
  *   Errors   buf_err(out)
  */

@@ -144,7 +144,7 @@ put_processes(const json_t *hosts, json_int_t all, const struct screen *s,
 /* Names of units or programs that resemble a word. */
 struct likes {
 	const char *key;   /* UNIT or EXECUTABLE */
-	const char *value; /* as asked for */
+	const char *value; /* from the match */
 	char word[STEM_MOST];
 	const char *names[NEAR_MOST]; /* the best first */
 	unsigned ranks[NEAR_MOST];    /* 0 is equal */
@@ -195,8 +195,8 @@ share_folder(const char *a, const char *b)
 	return n == (size_t)(path_name(b) - b) && !memcmp(a, b, n);
 }
 
-/* Adds a name that resembles the word; of names that are as near, one in the
- * folder that was asked for comes first. */
+/* Adds a name that resembles the word; of equally similar names, one in the
+ * requested folder comes first. */
 static void
 consider(struct likes *l, const char *name)
 {
@@ -309,7 +309,7 @@ survey_near_show(struct cli *c, const char *match, const char *command,
 	put_near(c, key, value + 1, command, "", out);
 }
 
-/* --- both ----------------------------------------------------------------- */
+/* --- processes or near matches -------------------------------------------- */
 
 static void
 put_none(struct cli *c, const json_t *match, const json_t *hosts,

@@ -1,5 +1,5 @@
-/* stoker symbolize: looks up names again, for debug files that were installed
- * later; or the names of a file, before it is stored. */
+/* stoker symbolize: looks up a profile's names again, for debug files that
+ * were installed later, or a file's names before it is stored. */
 #include "cli.h"
 
 #include "files.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define PAUSE_MS 200 /* between two requests */
-#define QUEUED_S 60  /* without a worker that begins */
+#define QUEUED_S 60  /* wait for a worker to begin */
 
 static bool
 is_in_state(const json_t *result, const char *name)

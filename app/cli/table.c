@@ -187,8 +187,8 @@ widest(const struct column *columns, const size_t widths[], size_t n, bool ids)
 	return best;
 }
 
-/* Fits the columns to a line. The last one takes what the others leave; if that
- * is too little to read, the others shrink. */
+/* Fits the columns to a line. The last column takes what the others leave; if
+ * that is too narrow to read, the others shrink. */
 static void
 fit(const struct column *columns, size_t widths[], size_t n, size_t line)
 {

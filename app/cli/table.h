@@ -30,14 +30,14 @@ struct column {
  * in full.
  */
 #define TABLE_NOTE "note"
-/* Adds a member, for which the line has no room, to each row's note. */
+/* Adds a member that does not fit into the line to each row's note. */
 void table_note(json_t *rows, const char *key);
 void table_show(struct buf *out, const struct column *columns, size_t n,
                 const json_t *rows, const struct screen *s);
 /* As table_show(), without columns that are empty in all rows. */
 void table_show_used(struct buf *out, const struct column *columns, size_t n,
                      const json_t *rows, const struct screen *s);
-/* As table_show_used() for people; programs rely on all columns. */
+/* As table_show_used() for people, but with all columns for programs. */
 void table_show_to(struct buf *out, const struct column *columns, size_t n,
                    const json_t *rows, const struct screen *s);
 /* Appends a value for people: texts without quotes, lists joined, objects as
@@ -52,7 +52,7 @@ void member_show(struct buf *out, const char *name, const json_t *v,
                  const struct screen *s);
 
 /* Appends "name:" and, on the next line, a link, which may be longer than a
- * line; then what tunnel_show() does. */
+ * line; then calls tunnel_show(). */
 void link_show(struct buf *out, const char *name, const char *url);
 
 /* Appends an error reply: "stoker: message (ErrorCode)", and a line per
@@ -64,7 +64,7 @@ error_show(struct buf *out, long status, const json_t *reply, long retry_after);
 void top_show(struct buf *out, const json_t *result, int64_t limit,
               const struct screen *s);
 /* Appends a one-line summary of the quality report, if there is one. Unwinding
- * is left out for types that a program counts itself: it records its own
+ * is left out for types that a program counts itself, since it records its own
  * stacks. */
 void quality_show(struct buf *out, const json_t *result);
 /* True if nothing was sampled. */

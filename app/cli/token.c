@@ -32,7 +32,8 @@ check_tenants(const char *words)
 	return LEAVE_OK;
 }
 
-/* Converts "a,b" to the store's form, "a b"; the first is the default. */
+/* Converts "a,b" to the store's form, "a b"; the first tenant is the
+ * default. */
 static int
 split_tenants(const char *given, char **out_all, char **out_first)
 {

@@ -67,7 +67,7 @@ top_is_view(const struct options *o)
 	return is_named(o) || o->limit > STORED;
 }
 
-/* The view of a graph that was asked for. */
+/* The requested view of a graph. */
 struct view {
 	const struct options *o;
 	const struct screen *screen; /* NULL for JSON */
@@ -136,7 +136,7 @@ set_branch(json_t *row, const struct graph_row *r, const char *name,
 	json_object_set_new(row, "funcName", json_text(buf_str(&text)));
 }
 
-/* Sets the unit or program of a row of a profile of several. */
+/* Sets the unit or program of a row, in a profile of several. */
 static void
 set_title(const struct view *v, const struct graph_row *r, json_t *row)
 {
@@ -165,7 +165,7 @@ set_texts(const struct view *v, const struct graph_row *r, json_t *row)
 		set_line(row, f);
 	if (v->o->lines || g->in || (g->title && v->screen->width))
 		json_object_del(row, "package");
-	/* there is no room for three costs beside it */
+	/* there is no room for three columns beside the program */
 	if (v->screen->width && json_object_get(row, "program"))
 		json_object_del(row, v->kind == GRAPH_SELF ? "totalText"
 		                                           : "selfText");
@@ -201,7 +201,7 @@ row_of(const struct view *v, const struct graph_row *r)
 	return row;
 }
 
-/* The root of the call tree is in no row: its cost is the total. */
+/* Leaves out the root of the call tree: its cost is the total. */
 static json_t *
 rows_of(const struct view *v)
 {
@@ -213,7 +213,7 @@ rows_of(const struct view *v)
 	return rows;
 }
 
-/* --- what is asked for ---------------------------------------------------- */
+/* --- the request ---------------------------------------------------------- */
 
 static const char *
 function_asked(const struct options *o)
@@ -346,7 +346,7 @@ top_table(json_t *graph, const char *type, const struct options *o,
 
 /* --- a ProfileResult ------------------------------------------------------ */
 
-/* Appends the path of the call tree of a flame graph's path. */
+/* Appends the path of the call tree for the path of a flame graph. */
 static void
 tree_path(const struct cli *c, const char *path, struct buf *out)
 {

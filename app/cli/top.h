@@ -2,9 +2,9 @@
  * Functions of a profile, the callers or callees of one, and the call tree:
  * tables made of the profile's flame graph.
  *
- * For types whose innermost frames are those of allocators and locks, these
- * frames are counted to their callers (profile/site.h), except with --runtime,
- * or if the function that an option names is one of them.
+ * For types whose innermost frames are in allocators and locks, these frames
+ * are charged to their callers (profile/site.h), except with --runtime, or if
+ * an option names such a function.
  */
 #pragma once
 
@@ -25,15 +25,15 @@ top_table(json_t *graph, const char *type, const struct options *o,
 MUST_CHECK int top_json(json_t *graph, const char *type,
                         const struct options *o, json_t **out);
 /* Prints plain as JSON or, if the options ask for another view, that view of
- * the flame graph at path. If plain is topFunctions alone, more rows than it
- * has are another view, too. Errors as top_table(). */
+ * the flame graph at path. If plain is only topFunctions, a request for more
+ * rows than it has is another view, too. Errors as top_table(). */
 MUST_CHECK int top_print_json(struct cli *c, const json_t *result,
                               const json_t *plain, const char *path);
 /* Fetches the flame graph at path if the type or the options need it; NULL if
  * not, or if that fails. */
 json_t *top_graph(struct cli *c, const json_t *result, const char *path);
-/* Appends the functions of a ProfileResult for people: those of graph, which
- * the server has at path, or if it is NULL topFunctions. Errors as
+/* Appends the functions of a ProfileResult for people: from graph, whose path
+ * on the server is path, or from topFunctions if graph is NULL. Errors as
  * top_table(). */
 MUST_CHECK int top_of(struct cli *c, const json_t *result, const char *path,
                       json_t *graph, struct buf *out);

@@ -25,7 +25,8 @@ triggers_path(struct buf *out, const char *service)
 	buf_puts(out, "/triggers");
 }
 
-/* Returns the member of a kind that is a text; the others are numbers. */
+/* Returns the member of a kind that is a text; its other members are
+ * numbers. */
 static const char *
 text_member(const char *kind)
 {
@@ -130,7 +131,7 @@ put_texts(json_t *trigger)
 		json_object_del(trigger, "webhookState");
 }
 
-/* Asks for the triggers of the service that is named. */
+/* Fetches the triggers of the named service. */
 static int
 ask_one(struct cli *c, json_t **out)
 {
@@ -149,14 +150,14 @@ int
 cmd_trigger_list(struct cli *c)
 {
 	static const struct column columns[] = {
-		{"SERVICE", "service", LEFT, MIDDLE}, /* if of all */
+		{"SERVICE", "service", LEFT, MIDDLE}, /* if all are listed */
 		{"NAME", "trigger", LEFT, MIDDLE},
 		{"WHEN", "when", LEFT, MIDDLE},
 		{"VALUE", "value", RIGHT, PLAIN},
 		{"FIRED", "lastFiredAt", LEFT, TIME},
 		{"WEBHOOK", "webhookState", LEFT, PLAIN},
 		{"PROFILE", "lastProfileId", LEFT, ID},
-		/* not on a terminal */
+		/* not shown on a terminal */
 		{"TYPE", "capture.profileType", LEFT, PLAIN},
 		{"ID", "id", LEFT, ID},
 	};

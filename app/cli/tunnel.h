@@ -1,7 +1,7 @@
 /*
  * The ssh command that makes links to this host's server work elsewhere: a
- * server listens on 127.0.0.1 by default, and a user who is signed in by ssh
- * has the browser on another machine.
+ * server listens on 127.0.0.1 by default, and the browser of a user who is
+ * logged in by ssh runs on another machine.
  */
 #pragma once
 

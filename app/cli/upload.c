@@ -20,7 +20,7 @@ query_number(struct buf *path, const char *key, int64_t v)
 	query_add(path, key, buf_str(&text));
 }
 
-/* Replaces a file that this machine reads better than the server by pprof.
+/* Converts a file that this machine reads better than the server to pprof.
  * *type is its type. */
 static int
 convert_here(struct cli *c, struct buf *file, const char **type)

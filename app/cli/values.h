@@ -1,6 +1,6 @@
 /*
- * Values of functions, in addition to their shares: bytes of memory, time spent
- * waiting.
+ * Values of functions, in addition to their shares: bytes of memory, or time
+ * spent waiting.
  *
  * A ProfileResult has percentages only. The flame graph of the profile
  * (format=json) has the values (graph.h).

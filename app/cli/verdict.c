@@ -139,8 +139,7 @@ static const struct column total_columns[] = {
 #define COST_NOW    "nowText"
 #define COST_CHANGE "changeText"
 
-/* Columns for tests that are not of shares: shares would belong to another
- * test. */
+/* Columns for tests of other quantities than shares. */
 static const struct way {
 	const char *by, *base_key, *now_key;
 	struct column columns[6];
@@ -196,7 +195,7 @@ put_costs(json_t *row, const struct way *way, const struct verdict_cost *cost)
 	json_object_set_new(row, COST_CHANGE, json_text(buf_str(&text)));
 }
 
-/* Returns the unit of the profile that was judged, or of the ranges. */
+/* Returns the unit of the judged profile, or of the ranges. */
 static const char *
 unit_compared(struct cli *c, const char *now)
 {

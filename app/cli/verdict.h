@@ -1,7 +1,7 @@
 /*
  * Shows comparisons: their verdict, its reason, and the functions. The numbers
- * are those of the reply, which profile/compare computes; only the CHANGE of a
- * function is computed here.
+ * come from the reply and are computed by profile/compare; only the CHANGE of
+ * a function is computed here.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ verdict_show(struct buf *out, const json_t *comparison, const struct screen *s);
 /* Appends a line that explains the verdict. */
 void verdict_reason_show(struct buf *out, const json_t *comparison,
                          const struct screen *s);
-/* Appends "cost per second: +12.3 % (95 %: +3.0 to +22.0)", and how it was
- * tested. */
+/* Appends "cost per second: +12.3 % (95 %: +3.0 to +22.0)", and the test that
+ * was used. */
 void verdict_delta_show(struct buf *out, const json_t *comparison);
 /* Appends the link to the differential flame graph, if the reply has one. */
 void verdict_link_show(struct buf *out, const json_t *reply);

@@ -12,8 +12,8 @@ enum when { WHEN_PAST, WHEN_FUTURE };
 /*
  * Appends a time in a format of the API.
  *
- *   Shape    by way, a span counts back from now or ahead, and a time of day is
- *            the last one or the next
+ *   Shape    way decides whether a span counts back or ahead from now, and
+ *            whether a time of day is the last or the next one
  *   Errors   -EINVAL; *out untouched
  */
 MUST_CHECK int

@@ -32,7 +32,7 @@ struct s3 {
 /* A request, and the bounds of its answer. */
 struct s3_call {
 	const char *method;
-	const char *name;  /* of the object, below the prefix; NULL: see query */
+	const char *name;  /* of the object, below the prefix; NULL: query */
 	const char *query; /* for the bucket; sorted, and encoded */
 	const void *body;  /* of a PUT */
 	size_t length;

@@ -1,7 +1,7 @@
 -- compatible: 1
 -- The schema on which every later migration builds.
 --
--- Types are those that SQLite and PostgreSQL read alike: TEXT, BIGINT,
+-- Only types that SQLite and PostgreSQL read alike are used: TEXT, BIGINT,
 -- DOUBLE PRECISION. Times are epoch milliseconds by the database's clock,
 -- now_ms(); flags are 0 or 1; hashes and keys are hexadecimal text.
 
@@ -12,7 +12,7 @@ CREATE FUNCTION now_ms() RETURNS BIGINT LANGUAGE SQL STABLE AS
 -- dialect: all
 CREATE TABLE migration (
   version    BIGINT PRIMARY KEY,
-  compatible BIGINT NOT NULL,          -- oldest that works on it
+  compatible BIGINT NOT NULL,          -- oldest release that works on it
   name       TEXT NOT NULL,
   applied_ms BIGINT NOT NULL
 );
@@ -56,11 +56,11 @@ CREATE TABLE worker (
   capabilities   TEXT NOT NULL,        -- JSON object
   started_ms     BIGINT NOT NULL,
   heartbeat_ms   BIGINT NOT NULL,
-  alive_until_ms BIGINT NOT NULL       -- silent past this: taken for dead
+  alive_until_ms BIGINT NOT NULL       -- taken for dead if silent past this
 );
 
--- Processes that a host's worker sees running; each process of a service
--- keeps its ordinal until it exits.
+-- Processes that a host's worker sees running. Each process of a service keeps
+-- its ordinal until it exits.
 CREATE TABLE process (
   host       TEXT NOT NULL,
   tenant     TEXT NOT NULL,
@@ -95,7 +95,7 @@ CREATE TABLE session (
   created_ms    BIGINT NOT NULL,
   started_ms    BIGINT NOT NULL,       -- created_ms until the capture starts
   completed_ms  BIGINT NOT NULL,       -- 0 while running
-  duration_ms   BIGINT NOT NULL,       -- captured, not asked
+  duration_ms   BIGINT NOT NULL,       -- captured, not requested
   rate          DOUBLE PRECISION NOT NULL,
   sample_count  BIGINT NOT NULL,
   top_functions TEXT NOT NULL,         -- JSON array
@@ -110,8 +110,8 @@ CREATE INDEX session_history ON session (tenant, service, created_ms, id);
 CREATE INDEX session_newest ON session (tenant, created_ms, id);
 CREATE INDEX session_age ON session (created_ms);
 
--- Jobs of a host's worker. Its writes name their attempt, so that an
--- attempt which was given up changes nothing.
+-- Jobs of a host's worker. The worker's writes name their attempt, so that an
+-- abandoned attempt changes nothing.
 CREATE TABLE job (
   session          TEXT PRIMARY KEY
                    REFERENCES session (id) ON DELETE CASCADE,
@@ -150,7 +150,7 @@ CREATE INDEX blob_age ON blob (created_ms) WHERE deleted_ms = 0;
 CREATE INDEX blob_deleted ON blob (deleted_ms) WHERE deleted_ms > 0;
 
 -- Sessions as they are read: with the state of their job, if they have one
--- (uploads have none). Columns are those of struct session, in its order.
+-- (uploads have none). The columns are the fields of struct session, in order.
 CREATE VIEW session_row AS
 SELECT s.id, s.tenant, s.service, s.type, s.origin, s.status, s.labels,
        s.created_by, s.top_functions, s.quality,
@@ -171,7 +171,7 @@ CREATE TABLE idempotency (
   tenant      TEXT NOT NULL,
   actor       TEXT NOT NULL,
   key         TEXT NOT NULL,
-  fingerprint TEXT NOT NULL,           -- of the request it was first used for
+  fingerprint TEXT NOT NULL,           -- of the request that first used it
   status      BIGINT NOT NULL,
   location    TEXT NOT NULL,
   body        TEXT NOT NULL,

@@ -1,5 +1,5 @@
 -- compatible: 1
--- Baselines: sessions with a name, which later ones are compared with. A
+-- Baselines: sessions with a name, with which later ones are compared. A
 -- baseline keeps its session and profile; a release that does not know
 -- baselines can't delete them either.
 CREATE TABLE baseline (
@@ -11,7 +11,7 @@ CREATE TABLE baseline (
   label         TEXT NOT NULL,
   description   TEXT NOT NULL,
   top_functions TEXT NOT NULL,         -- JSON array
-  tags          TEXT NOT NULL,         -- each between line feeds
+  tags          TEXT NOT NULL,         -- each enclosed in line feeds
   created_by    TEXT NOT NULL,
   created_ms    BIGINT NOT NULL,       -- differs within service and type
   FOREIGN KEY (tenant, service) REFERENCES service (tenant, name)
@@ -22,7 +22,7 @@ CREATE UNIQUE INDEX baseline_newest
 CREATE INDEX baseline_list ON baseline (tenant, created_ms, id);
 CREATE INDEX baseline_of_session ON baseline (session);
 
--- Columns are those of struct baseline, in its order.
+-- The columns are the fields of struct baseline, in order.
 CREATE VIEW baseline_row AS
 SELECT b.id, b.tenant, b.service, b.type, b.session, b.label, b.description,
        b.top_functions, b.tags, b.created_by, b.created_ms,

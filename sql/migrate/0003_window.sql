@@ -54,8 +54,8 @@ CREATE TABLE profile_window (
   level        BIGINT NOT NULL,
   start_ms     BIGINT NOT NULL,
   end_ms       BIGINT NOT NULL,
-  duration_ms  BIGINT NOT NULL,        -- captured within it
-  windows      BIGINT NOT NULL,        -- as captured, that it holds
+  duration_ms  BIGINT NOT NULL,        -- time captured within it
+  windows      BIGINT NOT NULL,        -- number of captured windows in it
   sample_count BIGINT NOT NULL,
   value        BIGINT NOT NULL,        -- total of the default value type
   start        BIGINT NOT NULL,        -- offset of its first byte

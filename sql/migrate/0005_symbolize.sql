@@ -9,9 +9,9 @@ CREATE TABLE symbolize (
   state    TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done',
                                           'failed')),
   error    TEXT NOT NULL,
-  attempt  BIGINT NOT NULL,            -- never the same again
-  tries    BIGINT NOT NULL,            -- since it was asked
+  attempt  BIGINT NOT NULL,            -- never reused
+  tries    BIGINT NOT NULL,            -- since the request
   asked_ms BIGINT NOT NULL,
-  ended_ms BIGINT NOT NULL             -- 0: not yet
+  ended_ms BIGINT NOT NULL             -- 0: not ended
 );
 CREATE INDEX symbolize_queue ON symbolize (host, state, asked_ms);

@@ -1,5 +1,5 @@
 -- compatible: 1
--- Rules that start a capture of a service, and each time that a rule did.
+-- Rules that start a capture of a service, and their firings.
 CREATE TABLE trigger_rule (
   id          TEXT PRIMARY KEY,
   tenant      TEXT NOT NULL,
@@ -18,7 +18,7 @@ CREATE TABLE trigger_rule (
   created_by  TEXT NOT NULL,
   created_ms  BIGINT NOT NULL,
   updated_ms  BIGINT NOT NULL,
-  value       DOUBLE PRECISION NOT NULL, -- as the worker last told
+  value       DOUBLE PRECISION NOT NULL, -- last reported by the worker
   value_ms    BIGINT NOT NULL,           -- 0: never
   fired_ms    BIGINT NOT NULL,           -- 0: never
   UNIQUE (tenant, service, name),
@@ -43,7 +43,7 @@ CREATE INDEX trigger_firing_of_rule ON trigger_firing (rule, fired_ms);
 CREATE INDEX trigger_firing_waits ON trigger_firing (host, next_ms)
   WHERE state = 'waiting';
 
--- Columns are those of struct trigger, in its order.
+-- The columns are the fields of struct trigger, in order.
 CREATE VIEW trigger_row AS
 SELECT r.id, r.tenant, r.service, r.name, r.kind, r.function, r.threshold,
        r.minimum, r.type, r.seconds, r.rate, r.webhook, r.cooldown_ms,

@@ -3,5 +3,5 @@
 -- look for processes again, and waits for the result.
 
 ALTER TABLE worker ADD COLUMN look_wanted_ms BIGINT NOT NULL DEFAULT 0;
--- Start of the look from which the rows of process come.
+-- When the worker began the look that found the rows of process.
 ALTER TABLE worker ADD COLUMN looked_ms BIGINT NOT NULL DEFAULT 0;

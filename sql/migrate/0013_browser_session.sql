@@ -3,7 +3,7 @@
 CREATE TABLE browser_session (
   id             TEXT PRIMARY KEY,
   hash           TEXT NOT NULL UNIQUE, -- SHA-256 of the cookie, hexadecimal
-  token          TEXT NOT NULL,        -- its key; '': a JWT signed in
+  token          TEXT NOT NULL,        -- its key; '': signed in by a JWT
   actor          TEXT NOT NULL,        -- token, or jwt:SUBJECT
   role           TEXT NOT NULL CHECK (role IN ('viewer', 'operator', 'admin')),
   tenants        TEXT NOT NULL,        -- words separated by spaces

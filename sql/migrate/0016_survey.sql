@@ -1,6 +1,6 @@
 -- compatible: 1
 -- Surveys: the processes that a match would select on a host, before a service
--- has that match. Each host that is asked has a row.
+-- has that match. A survey has a row for each host asked.
 CREATE TABLE survey (
   id          TEXT NOT NULL,
   host        TEXT NOT NULL,

@@ -5,7 +5,7 @@
 CREATE TABLE block (
   id       TEXT PRIMARY KEY,
   tenant   TEXT NOT NULL,
-  host     TEXT NOT NULL,              -- that it came from
+  host     TEXT NOT NULL,              -- that sent it
   tier     BIGINT NOT NULL,
   start_ms BIGINT NOT NULL,
   end_ms   BIGINT NOT NULL,
@@ -15,8 +15,8 @@ CREATE TABLE block (
 CREATE INDEX block_of_host ON block (tenant, host, tier, start_ms);
 CREATE INDEX block_age ON block (tier, end_ms);
 
--- The time up to which a host has sent blocks: the row for which two requests
--- with the same block contend.
+-- The time up to which a host has sent blocks: two requests with the same
+-- block contend for this row.
 CREATE TABLE block_cursor (
   tenant TEXT NOT NULL,
   host   TEXT NOT NULL,
@@ -26,7 +26,7 @@ CREATE TABLE block_cursor (
 );
 
 -- Blocks by the day of their windows. Fresh blocks count until the block of
--- their hour has come.
+-- their hour has arrived.
 CREATE TABLE block_usage (
   tenant  TEXT NOT NULL,
   day_ms  BIGINT NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE block_pin (
 );
 
 -- Windows of one series and block. A run of one window has the window's
--- checksum; those of longer runs are in the directory of the block.
+-- checksum; the checksums of longer runs are in the directory of the block.
 -- dialect: sqlite
 CREATE TABLE run (
   series       TEXT NOT NULL REFERENCES series (id) ON DELETE CASCADE,
@@ -56,7 +56,7 @@ CREATE TABLE run (
   first        BIGINT NOT NULL,        -- its first window's place in the block
   n            BIGINT NOT NULL,
   duration_ms  BIGINT NOT NULL,
-  windows      BIGINT NOT NULL,        -- as captured, that it holds
+  windows      BIGINT NOT NULL,        -- number of captured windows in it
   sample_count BIGINT NOT NULL,
   value        BIGINT NOT NULL,
   start        BIGINT NOT NULL,        -- offset of its first byte
@@ -67,8 +67,8 @@ CREATE TABLE run (
 CREATE INDEX run_of_block ON run (block);
 
 -- Minutes and hours have a partition for each day, so that dropping a day takes
--- no time. Rows of days without a partition, such as those of a host that was
--- cut off for long, are in the partition for the rest.
+-- no time. Rows of days without a partition, such as rows of a host that was
+-- long offline, are in the partition for the rest.
 -- dialect: postgres
 CREATE TABLE run (
   series       TEXT NOT NULL REFERENCES series (id) ON DELETE CASCADE,
@@ -97,8 +97,9 @@ CREATE TABLE run_hour PARTITION OF run FOR VALUES IN (2)
 CREATE TABLE run_hour_rest PARTITION OF run_hour DEFAULT;
 CREATE TABLE run_day PARTITION OF run FOR VALUES IN (3);
 
--- A day's partition is called run_minute_20787: by the number of the day since
--- 1970. Only days without a row in the partition for the rest get one.
+-- A day's partition is called, for example, run_minute_20787, by the number of
+-- days since 1970. Only days without a row in the partition for the rest get
+-- one.
 CREATE FUNCTION run_day_make(of_tier BIGINT, day BIGINT) RETURNS BIGINT
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -115,7 +116,7 @@ BEGIN
   RETURN 1;
 END $$;
 
--- Drops partitions of past days that have no block any more.
+-- Drops partitions of past days that no longer have a block.
 CREATE FUNCTION run_days_drop() RETURNS BIGINT
 LANGUAGE plpgsql AS $$
 DECLARE

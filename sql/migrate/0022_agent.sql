@@ -36,7 +36,7 @@ ALTER TABLE token ADD COLUMN host TEXT NOT NULL DEFAULT '';
 -- dialect: all
 CREATE INDEX token_of_host ON token (host) WHERE role = 'worker';
 
--- Tenants whose captures a worker takes: those of its key; '*' is any.
+-- Tenants whose captures a worker takes: its key's; '*' is any tenant.
 ALTER TABLE worker ADD COLUMN tenants TEXT NOT NULL DEFAULT '*';
 
 -- On a host: jobs from the centre, until the centre has stored their results.
@@ -44,13 +44,13 @@ ALTER TABLE worker ADD COLUMN tenants TEXT NOT NULL DEFAULT '*';
 CREATE TABLE agent_job (
   session  TEXT PRIMARY KEY,
   tenant   TEXT NOT NULL,
-  attempt  BIGINT NOT NULL,            -- the centre's
+  attempt  BIGINT NOT NULL,            -- the centre's number
   dropped  BIGINT NOT NULL,            -- 1: the centre wants no result
   refused  BIGINT NOT NULL,            -- 1: the centre can't store its bytes
   taken_ms BIGINT NOT NULL
 );
 
--- On a host: services whose settings are those of the centre.
+-- On a host: services whose settings come from the centre.
 CREATE TABLE agent_service (
   tenant  TEXT NOT NULL,
   service TEXT NOT NULL,

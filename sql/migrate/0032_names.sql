@@ -4,7 +4,7 @@
 CREATE TABLE unnamed_module (
   id           TEXT PRIMARY KEY,
   tenant       TEXT NOT NULL,
-  service      TEXT NOT NULL,          -- that it was first seen in
+  service      TEXT NOT NULL,          -- in which it was first seen
   host         TEXT NOT NULL,          -- whose worker looks for names
   build_id     TEXT NOT NULL,
   file         TEXT NOT NULL,
@@ -12,11 +12,11 @@ CREATE TABLE unnamed_module (
   mapped_limit BIGINT NOT NULL,
   file_offset  BIGINT NOT NULL,
   state        TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done')),
-  tries        BIGINT NOT NULL,        -- since the last that succeeded
+  tries        BIGINT NOT NULL,        -- since the last success
   frames       BIGINT NOT NULL,        -- rows of unnamed_frame
-  named        BIGINT NOT NULL,        -- of these, those with lines
+  named        BIGINT NOT NULL,        -- number of them with lines
   asked_ms     BIGINT NOT NULL,
-  named_ms     BIGINT NOT NULL,        -- when the last names came; 0: none
+  named_ms     BIGINT NOT NULL,        -- when names were last found; 0: never
   seen_ms      BIGINT NOT NULL,        -- when it was last pushed
   UNIQUE (tenant, build_id, start, mapped_limit, file_offset)
 );

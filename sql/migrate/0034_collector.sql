@@ -9,7 +9,7 @@ CREATE TABLE delivery (
   tenant    TEXT NOT NULL,
   service   TEXT NOT NULL,
   queued_ms BIGINT NOT NULL,
-  last      BIGINT NOT NULL,           -- 1: its session ends with it
+  last      BIGINT NOT NULL,           -- 1: its session is deleted with it
   FOREIGN KEY (tenant, service) REFERENCES service (tenant, name)
     ON DELETE CASCADE
 );

@@ -18,7 +18,7 @@ SELECT j.session, s.tenant, s.service, s.type, s.origin, s.labels,
 FROM job j JOIN session s ON s.id = j.session
 WHERE j.session = $1 AND j.host = $2;
 
--- Resumes a job that was given up while the host still works on it.
+-- Resumes a job that was given up although the host still works on it.
 -- name: agent_resume
 UPDATE job
 SET state = 'running', phase = 'capturing', error_code = '',
@@ -31,8 +31,8 @@ SET state = 'running', phase = 'storing', error_code = '', error_message = ''
 WHERE session = $1 AND attempt = $2
   AND (state = 'queued' OR (state = 'failed' AND error_code = 'WorkerDied'));
 
--- A text that changes whenever a service that this host may see changes, or
--- its continuous profiling.
+-- A text that changes whenever a service that this host may see, or its
+-- continuous profiling, changes.
 -- name: agent_generation
 SELECT COUNT(*), COALESCE(MAX(updated_ms), 0),
        CAST(COALESCE(SUM(updated_ms), 0) AS BIGINT)
@@ -40,7 +40,7 @@ FROM (SELECT updated_ms FROM service WHERE tenant = $1 AND host IN ('', $2)
       UNION ALL
       SELECT updated_ms FROM continuous WHERE tenant = $1) AS changed;
 
--- Each poll runs this, so a large fleet is not counted to its end.
+-- Each poll runs this, so the count of a large fleet stops early.
 -- name: agent_alive
 SELECT COUNT(*)
 FROM (SELECT 1 FROM worker WHERE alive_until_ms > (SELECT now_ms())

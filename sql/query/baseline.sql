@@ -22,7 +22,7 @@ WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
   AND (created_ms, id) < (CAST($6 AS BIGINT), $7)
 ORDER BY created_ms DESC, id DESC LIMIT CAST($8 AS BIGINT);
 
--- Only sessions of the same process, or of all, can be compared.
+-- Only sessions of the same process, or of all processes, can be compared.
 -- name: baseline_before
 SELECT b.* FROM baseline_row b JOIN session s ON s.id = b.session
 WHERE b.tenant = $1 AND b.service = $2 AND b.type = $3

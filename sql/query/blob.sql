@@ -17,7 +17,7 @@ WHERE session = $1 AND kind = $2 AND deleted_ms = 0;
 UPDATE blob SET deleted_ms = now_ms() WHERE session = $1 AND deleted_ms = 0;
 
 -- name: blob_marked
--- Only its host drops a file.
+-- A file is dropped only by its host.
 SELECT id, name FROM blob
 WHERE deleted_ms > 0 AND store = $1 AND (store <> 'file' OR host IN ('', $2))
 LIMIT 100;
@@ -41,7 +41,7 @@ SELECT 1 FROM blob WHERE id = $1 AND deleted_ms = 0;
 SELECT id, session AS owner, name, checksum, 0 AS start, length FROM blob
 WHERE deleted_ms = 0 AND store = 'file' AND id > $1 ORDER BY id LIMIT 500;
 
--- Blocks of hosts and debug files have a retention of their own.
+-- Blocks of hosts and debug files have separate retentions.
 -- name: blob_usage
 SELECT CAST(COALESCE(SUM(length), 0) AS BIGINT), COUNT(*)
 FROM blob WHERE deleted_ms = 0 AND kind NOT IN ('block', 'debug');

@@ -16,7 +16,7 @@ ON CONFLICT (tenant, host, tier) DO UPDATE SET end_ms = excluded.end_ms
 -- name: block_cursor_get
 SELECT end_ms FROM block_cursor WHERE tenant = $1 AND host = $2 AND tier = $3;
 
--- On a host: the time up to which the centre has its blocks.
+-- On a host: the time up to which the centre has received its blocks.
 -- name: block_cursor_put
 INSERT INTO block_cursor (tenant, host, tier, end_ms)
 VALUES ($1, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT))
@@ -39,14 +39,14 @@ SELECT 1 FROM profile_window w JOIN series s ON s.id = w.series
 WHERE w.parent = '' AND w.level = $1 AND w.start_ms >= $2 AND w.start_ms < $3
   AND s.tenant = $4 AND s.host = $5 LIMIT 1;
 
--- Minutes that begin after what the centre has.
+-- Minutes that begin after the blocks that the centre has.
 -- name: block_waiting
 SELECT COUNT(*), CAST(COALESCE(SUM(w.length), 0) AS BIGINT),
        COALESCE(MIN(w.start_ms), 0)
 FROM series s JOIN profile_window w ON w.series = s.id
 WHERE w.level = 1 AND w.start_ms >= $1 AND s.tenant = $2 AND s.host = $3;
 
--- Columns of struct arrived, in its order; fresh minutes are minutes.
+-- Columns of struct arrived, in its order; fresh minutes count as minutes.
 -- name: block_arrived
 SELECT tenant, host, CASE WHEN tier < 1 THEN 1 ELSE tier END AS level,
        MAX(end_ms) AS end_ms
@@ -80,7 +80,7 @@ FROM block k JOIN blob b ON b.id = k.id
 WHERE k.tenant = $1 AND k.host = $2 AND k.tier = $3
   AND k.start_ms >= $4 AND k.start_ms < $5;
 
--- Blocks whose time is in the next tier, or may never be.
+-- Blocks whose time the next tier covers; block_aged does not require that.
 -- name: block_expired
 SELECT k.id, k.tenant, k.tier, k.start_ms, k.windows, b.length
 FROM block k JOIN blob b ON b.id = k.id
@@ -109,8 +109,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15);
 -- name: run_delete
 DELETE FROM run WHERE block = $1;
 
--- Minutes and hours go with the partition of their day; without a block they
--- are not found.
+-- Other minutes and hours are deleted with their day's partition; without
+-- their block they are not found.
 -- name: run_delete
 -- dialect: postgres
 DELETE FROM run WHERE block = $1 AND tier IN (0, 3);
@@ -148,7 +148,7 @@ WHERE r.series = $1 AND r.tier = $2 AND r.start_ms > CAST($3 AS BIGINT)
   AND r.start_ms <= CAST($4 AS BIGINT)
 ORDER BY r.start_ms DESC LIMIT 20001;
 
--- The run with the nth window of a block.
+-- The run that contains the nth window of a block.
 -- name: run_of_window
 SELECT {RUN_COLUMNS},
        (SELECT COUNT(*) FROM block_pin p WHERE p.block = r.block) AS pins
@@ -185,7 +185,7 @@ ON CONFLICT DO NOTHING;
 -- name: block_pin_drop
 DELETE FROM block_pin WHERE block = $1 AND nth = $2;
 
--- Makes the partitions of a tier for today and the two days to come.
+-- Makes the partitions of minutes and hours for today and the next two days.
 -- name: run_days_make
 SELECT CAST(0 AS BIGINT);
 

@@ -55,8 +55,8 @@ WHERE expires_ms <= now_ms()
    OR (link_until_ms = 0 AND used_ms <= now_ms() - CAST($1 AS BIGINT))
    OR (link_until_ms > 0 AND link_until_ms <= now_ms());
 
--- Browsers that have signed in, or links that were not followed yet: there is a
--- limit for each of the two.
+-- Browsers that have signed in, or links that have not been followed: each has
+-- a limit.
 -- name: browser_session_crowd
 DELETE FROM browser_session
 WHERE actor = $1 AND (link_until_ms = 0) = (CAST($2 AS BIGINT) = 0)

@@ -34,8 +34,8 @@ ORDER BY created_ms DESC LIMIT 1;
 SELECT CAST(COUNT(*) AS BIGINT) FROM
   (SELECT 1 AS one FROM debug_file WHERE tenant = $1 LIMIT 1) f;
 
--- The newest file of each program; first those that have named nothing yet,
--- the newest of them first, then those that have not been used for longest.
+-- The newest file of each program; first files that have named nothing yet,
+-- newest first, then the least recently used.
 -- name: debug_file_of_session
 SELECT b.build_id AS wanted, f.id, f.build_id
 FROM session_build b JOIN debug_file f ON f.id =
@@ -87,7 +87,7 @@ WHERE session IN
      (b.build_id = $2 OR (b.build_id = $3 AND $3 <> '') OR
       (b.build_id = $4 AND $4 <> '')));
 
--- Sessions that nobody has asked for yet, the newest first.
+-- Sessions that have never been requested to be named, newest first.
 -- name: debug_file_new_sessions
 SELECT s.id FROM session s
 WHERE s.tenant = $1 AND s.id IN

@@ -1,6 +1,6 @@
 -- Profiles that wait to be sent to collectors: store/delivery.h.
 
--- The window of a series of this host, if its service has a collector.
+-- Adds a window of a series of this host, if its service has a collector.
 -- name: delivery_add_window
 INSERT INTO delivery (source, host, tenant, service, queued_ms, last)
 SELECT $1, s.host, s.tenant, s.service, now_ms(), 0
@@ -15,8 +15,8 @@ FROM session s JOIN job j ON j.session = s.id
 WHERE s.id = $1 AND v.collector <> ''
 ON CONFLICT DO NOTHING;
 
--- The oldest of each service, one of each tenant first. Columns of struct
--- delivery, in its order.
+-- The oldest delivery of each service, one for each tenant first. Columns of
+-- struct delivery, in its order.
 -- name: delivery_oldest
 SELECT d.source, v.tenant, v.name AS service, v.collector, d.queued_ms
 FROM service v JOIN delivery d ON d.source =
@@ -34,7 +34,7 @@ SELECT d.source, d.tenant, d.service, v.collector, d.queued_ms
 FROM delivery d JOIN service v ON v.tenant = d.tenant AND v.name = d.service
 WHERE d.host = $1 AND v.collector = '' LIMIT CAST($2 AS BIGINT);
 
--- The deliveries of a service except for its newest $5.
+-- The deliveries of a service except its newest $5.
 -- name: delivery_excess
 SELECT source, tenant, service, '' AS collector, queued_ms FROM delivery
 WHERE tenant = $1 AND service = $2 AND host = $3
@@ -53,9 +53,9 @@ SELECT last FROM delivery WHERE source = $1;
 -- name: delivery_make_last
 UPDATE delivery SET last = 1 WHERE source = $1;
 
--- Rows of hosts that are gone, or have another name, have no sender; others were
--- not accepted all this time. One that its session ends with goes with the
--- session.
+-- Deletes old deliveries: their host is gone or renamed, or their collector
+-- has not accepted them. A delivery with which its session ends is deleted
+-- with the session.
 -- name: delivery_prune
 DELETE FROM delivery
 WHERE queued_ms < now_ms() - CAST($1 AS BIGINT) AND last = 0;

@@ -4,11 +4,11 @@ INSERT INTO job (session, host, state, attempt, lease_until_ms, progress,
                  created_ms)
 VALUES ($1, $2, 'queued', 0, 0, 0, 'queued', '', '', 0, now_ms());
 
--- A worker runs this before it looks for the next.
+-- A worker runs this before it looks for the next job.
 -- name: job_waiting
 SELECT 1 FROM job WHERE host = $1 AND state = 'queued' LIMIT 1;
 
--- It runs without a lock. The tenant with the fewest captures on the host comes
+-- Runs without a lock. The tenant with the fewest captures on the host comes
 -- first; if $2 is 0, only tenants that have none there are served.
 -- name: job_next
 SELECT j.session FROM job j JOIN session s ON s.id = j.session
@@ -20,7 +20,8 @@ WHERE j.host = $1 AND j.state = 'queued'
   AND (CAST($2 AS BIGINT) = 1 OR b.n IS NULL)
 ORDER BY COALESCE(b.n, 0), j.created_ms, j.session LIMIT 1;
 
--- Tenants that have processes on a host and no capture there; captures there.
+-- The number of tenants with processes but no capture on a host, and of
+-- captures there.
 -- name: job_places
 SELECT (SELECT COUNT(*)
         FROM (SELECT DISTINCT tenant FROM process WHERE host = $1) t
@@ -50,8 +51,8 @@ SET lease_until_ms = now_ms() + CAST($1 AS BIGINT), progress = $2, phase = $3,
 WHERE session = $5 AND attempt = $6 AND state = 'running'
 RETURNING cancel_requested;
 
--- The update changes nothing: it locks the row, and shows whether the
--- attempt still counts.
+-- The update changes nothing: it locks the row, and shows whether the attempt
+-- is still the current one.
 -- name: job_hold
 UPDATE job SET attempt = $1
 WHERE attempt = $1 AND session = $2 AND state = 'running';
@@ -97,7 +98,7 @@ FROM job j JOIN session s ON s.id = j.session
 WHERE j.state = 'running' AND j.lease_until_ms < now_ms() - CAST($1 AS BIGINT)
 LIMIT 1;
 
--- Jobs that wait for a host whose worker has been silent for that long.
+-- Jobs that wait for a host whose worker has been silent for $1 ms.
 -- name: job_stranded
 SELECT j.session FROM job j LEFT JOIN worker w ON w.host = j.host
 WHERE j.state = 'queued' AND COALESCE(w.alive_until_ms, 0) <= now_ms()

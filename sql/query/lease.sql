@@ -1,4 +1,4 @@
--- Leases. A row is renewed by its holder, or taken by any process once the
+-- Leases. A row is renewed by its holder, or taken by any process after the
 -- lease has ended.
 
 -- name: lease_take
@@ -14,7 +14,8 @@ DELETE FROM lease WHERE name = $1 AND holder = $2;
 -- name: lease_get
 SELECT host, until_ms - now_ms() FROM lease WHERE name = $1;
 
--- Before the first look, the clock was last seen at the newest session.
+-- Before the first check, the time of the newest session stands for the last
+-- check.
 -- name: retention_clock_get
 SELECT now_ms(),
        COALESCE((SELECT seen_ms FROM retention_clock),

@@ -1,6 +1,6 @@
--- Moves a store to another database (store/move.h): reads rows of SQLite in
--- the order in which they are stored, and writes them as a JSON list. Columns
--- are all columns of the table.
+-- Moves a store to another database (store/move.h): reads all columns of
+-- SQLite's rows in the order in which they are stored, and writes the rows
+-- from a JSON list.
 
 -- name: move_counts
 SELECT 'service' AS name, COUNT(*) AS n FROM service
@@ -34,7 +34,7 @@ UNION ALL SELECT 'run' AS name, COUNT(*) AS n FROM run
 UNION ALL SELECT 'host_sum' AS name, COUNT(*) AS n FROM host_sum
 UNION ALL SELECT 'discovered' AS name, COUNT(*) AS n FROM discovered;
 
--- Not 0 for the store of a host of a fleet, which works for its centre.
+-- Above 0 in the store of a fleet's host, which works for its centre.
 -- name: move_hosts_own
 SELECT COUNT(*) FROM agent_service;
 

@@ -21,7 +21,7 @@ ON CONFLICT DO NOTHING;
 INSERT INTO unnamed_frame (module, address, lines) VALUES ($1, $2, '')
 ON CONFLICT DO NOTHING;
 
--- A module that has new frames is queued, also while it is being named.
+-- A module with new frames is queued again, even while it is being named.
 -- name: names_module_seen
 UPDATE unnamed_module
 SET frames = frames + CAST($1 AS BIGINT), seen_ms = now_ms(),
@@ -42,8 +42,8 @@ WHERE module = $1 AND lines <> '' ORDER BY address;
 -- name: names_asked
 SELECT address FROM unnamed_frame WHERE module = $1 ORDER BY address;
 
--- Columns of struct names_module, in its order. Tenants take turns, from the one
--- after $3: one with many modules would keep the others waiting.
+-- Columns of struct names_module, in its order. Tenants take turns, starting
+-- after $3, so that one with many modules does not keep the others waiting.
 -- name: names_waiting
 SELECT id, tenant, service, build_id, file, start, mapped_limit AS "limit",
        file_offset AS "offset"
@@ -63,7 +63,7 @@ ORDER BY address;
 -- name: names_frame_named
 UPDATE unnamed_frame SET lines = $1 WHERE module = $2 AND address = $3;
 
--- A module that was queued meanwhile stays so.
+-- A module that was queued meanwhile stays queued.
 -- name: names_finish
 UPDATE unnamed_module
 SET state = CASE WHEN state = 'running' THEN 'done' ELSE state END, tries = 0,

@@ -52,13 +52,14 @@ SELECT COUNT(*) FROM baseline WHERE tenant = $1;
 -- name: quota_kept_replies
 SELECT COUNT(*) FROM idempotency WHERE tenant = $1;
 
--- After a clock is set back, captures may lie in the future; these do not
+-- After a clock is set back, captures may be in the future; these do not
 -- count.
 -- name: quota_captures_per_hour
 SELECT COUNT(*) FROM capture_start
 WHERE tenant = $1 AND at_ms BETWEEN now_ms() - 3599999 AND now_ms();
 
--- The time, in ms from now, until the capture at this offset is an hour old.
+-- The time, in ms from now, until the capture at a given offset is an hour
+-- old.
 -- name: quota_captures_wait
 SELECT at_ms - now_ms() + 3600000 FROM capture_start
 WHERE tenant = $1 AND at_ms BETWEEN now_ms() - 3599999 AND now_ms()

@@ -28,8 +28,8 @@ SELECT version FROM migration WHERE version = 1;
 SELECT version FROM migration WHERE version = 1 FOR UPDATE;
 
 -- Returns which database a connection uses, and whether texts are sorted by
--- their bytes: in the order of a language, a comes before B, and spaces and
--- hyphens count last.
+-- their bytes: in a language's order, a comes before B, and spaces and hyphens
+-- count last.
 -- name: schema_place
 SELECT 'main' AS place,
        CASE WHEN 'B' < 'a' AND 'a b' < 'a-a' AND '~' > 'z' THEN 1 ELSE 0 END
@@ -41,8 +41,9 @@ SELECT current_schema() AS place,
        CASE WHEN 'B' < 'a' AND 'a b' < 'a-a' AND '~' > 'z' THEN 1 ELSE 0 END
          AS bytewise;
 
--- Lists what schema_foreign does not, with their texts. Some indexes follow from
--- the text of their table. Tables that SQLite makes itself have these texts.
+-- Lists the objects that schema_foreign does not, with their texts. Indexes
+-- that follow from their table's text, and tables that SQLite itself makes
+-- with a known text, are left out.
 -- name: schema_objects
 SELECT COALESCE(type, '') || ' ' || COALESCE(name, '') AS what, sql AS text
 FROM sqlite_master
@@ -59,19 +60,19 @@ ORDER BY what;
 -- dialect: postgres
 SELECT '' AS what, '' AS text WHERE 1 = 0;
 
--- What runs by itself when a statement uses the database: views, triggers and
--- virtual tables, which have no page of their own, with their texts.
+-- Objects whose code runs when a statement uses the database, with their
+-- texts: views, triggers, and virtual tables, which have no page.
 -- name: schema_foreign
 SELECT COALESCE(type, '') || ' ' || COALESCE(name, '') AS what,
        COALESCE(type, '') = 'view' AS is_view, COALESCE(sql, '') AS text
 FROM sqlite_master
 WHERE COALESCE(rootpage, 0) = 0 AND COALESCE(type, '') <> 'index';
 
--- The same of a server, if the owner may be somebody else than Stoker's role:
+-- Such objects on a server, if somebody other than Stoker's role may own them:
 -- functions run with the rights of the role that calls them. The owner of the
--- table migration owns what migrations made. A table of the same name hides one
--- of these if its schema comes first in search_path. A function that somebody
--- adds can be a better match for a call than PostgreSQL's own of that name.
+-- table migration owns what migrations made. A table with the name of one of
+-- Stoker's hides it if its schema comes first in search_path. A function that
+-- somebody adds can match a call better than PostgreSQL's own.
 -- name: schema_foreign
 -- dialect: postgres
 WITH me AS (SELECT oid, rolsuper FROM pg_roles WHERE rolname = current_user),

@@ -30,8 +30,8 @@ SELECT tenant, name, kind, host, match_kind, match_value, pprof_url, source,
 FROM service WHERE tenant = $1 AND name > $2
 ORDER BY name LIMIT CAST($3 AS BIGINT);
 
--- The services from $2 to $3, by name. Columns of struct service_state, in its
--- order.
+-- The states of the services from $2 to $3, by name. Columns of struct
+-- service_state, in its order.
 -- name: service_states
 SELECT s.name AS service, COALESCE(p.processes, 0) AS processes,
        COALESCE(p.hosts, 0) AS hosts, COALESCE(p.host, '') AS host, COALESCE(x.id, '') AS session,

@@ -17,7 +17,7 @@ WHERE tenant = $1 AND service = $2 AND type = $3 AND host = $4
 -- name: session_started
 UPDATE session SET started_ms = now_ms() WHERE id = $1;
 
--- $6 is the time since sampling began, after the claim; 0 unknown.
+-- $6 is the time since sampling began, which follows the claim; 0 unknown.
 -- name: session_result
 UPDATE session
 SET duration_ms = $1, rate = $2, sample_count = $3, top_functions = $4,
@@ -64,8 +64,7 @@ WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
   AND ($7 = '' OR origin = $7)
 ORDER BY created_ms DESC, id DESC LIMIT CAST($8 AS BIGINT);
 
--- A list of one service is a statement of its own, so that its index is
--- used.
+-- The list of one service is a separate statement, so that its index is used.
 -- name: session_list_service
 SELECT * FROM session_row
 WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
@@ -74,7 +73,7 @@ WHERE tenant = $1 AND (created_ms, id) < (CAST($2 AS BIGINT), $3)
   AND ($7 = '' OR origin = $7) AND service = $8
 ORDER BY created_ms DESC, id DESC LIMIT CAST($9 AS BIGINT);
 
--- History is ordered by start: uploads may be older than their row.
+-- History is ordered by start: an upload may be older than its row.
 -- name: session_history
 SELECT * FROM session_row
 WHERE tenant = $1 AND (started_ms, id) < (CAST($2 AS BIGINT), $3)
@@ -91,7 +90,7 @@ WHERE tenant = $1 AND service = $2 AND type = $3
   AND ordinal = CAST($6 AS BIGINT) AND status = 'completed'
 ORDER BY created_ms DESC, id DESC LIMIT 1;
 
--- Columns of struct listed_session. Only the newest sessions are looked at.
+-- Columns of struct listed_session. Only the newest sessions are examined.
 -- name: session_listed
 SELECT s.id, s.started_ms
 FROM (SELECT id, started_ms FROM session

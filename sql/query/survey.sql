@@ -10,7 +10,7 @@ WHERE w.alive_until_ms > now_ms() AND ($5 = '' OR w.host = $5)
 SELECT id, host, tenant, match_kind, match_value, found
 FROM survey WHERE id = $1 ORDER BY host;
 
--- The oldest of each tenant come first.
+-- The oldest survey of each tenant comes first.
 -- name: survey_waiting
 SELECT id, host, tenant, match_kind, match_value, found
 FROM survey

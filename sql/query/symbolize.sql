@@ -1,6 +1,6 @@
--- The host that names a profile of a service: the one that captured it, else
--- where the service runs, else where a worker is alive. Only hosts that share
--- the store can read what is stored. $1 is the host of a capture, or ''.
+-- The host that names a profile of a service: the host that captured it, else
+-- one where the service runs, else one with a live worker. Only hosts that
+-- share the store can read what is stored. $1 is the host of a capture, or ''.
 -- name: symbolize_host
 SELECT w.host FROM worker w WHERE w.tenants = '*'
 ORDER BY CASE WHEN w.host = $1 THEN 0 ELSE 1 END,
@@ -15,7 +15,7 @@ LIMIT 1;
 SELECT s.tenant, s.service, COALESCE(j.host, '') AS host
 FROM session s LEFT JOIN job j ON j.session = s.id WHERE s.id = $1;
 
--- A request that is queued or running is unchanged.
+-- A request that is queued or running is left unchanged.
 -- name: symbolize_ask
 INSERT INTO symbolize (session, host, state, error, attempt, tries, asked_ms,
                        ended_ms)
@@ -32,9 +32,9 @@ SELECT y.session, s.tenant, s.service, s.origin, y.state, y.error, s.quality,
        y.attempt, y.asked_ms, y.ended_ms
 FROM symbolize y JOIN session s ON s.id = y.session WHERE y.session = $1;
 
--- A worker runs this before it claims, without a lock. Tenants take turns, from
--- the one after that whose request ended last: one with many would keep the
--- others waiting.
+-- A worker runs this before it claims, without a lock. Tenants take turns,
+-- starting after the one whose request ended last, so that one with many does
+-- not keep the others waiting.
 -- name: symbolize_waiting
 SELECT y.session FROM symbolize y JOIN session s ON s.id = y.session
 WHERE y.host = $1 AND y.state = 'queued'

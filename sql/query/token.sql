@@ -33,7 +33,7 @@ DELETE FROM token
 WHERE (revoked_ms > 0 AND revoked_ms < now_ms() - CAST($1 AS BIGINT))
    OR (expires_ms > 0 AND expires_ms < now_ms() - CAST($1 AS BIGINT));
 
--- Keys of a host's worker that are valid.
+-- The valid keys of a host's worker.
 -- name: token_of_host
 SELECT id, name, role, tenants, default_tenant, host,
        created_ms, expires_ms, revoked_ms, last_used_ms

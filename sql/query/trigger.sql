@@ -71,9 +71,9 @@ SELECT $1, id, $2, $3, webhook, value, threshold, fired_ms,
        CASE WHEN webhook = '' THEN 'none' ELSE 'waiting' END, 0, 0
 FROM trigger_rule WHERE id = $7;
 
--- The restart is the beginning of the last process that began within the
--- interval of a shift, or $1 ms before or after it; a worker that starts finds
--- processes that run already.
+-- The restart is the start of the last process that started within the
+-- interval of a shift, or up to $1 ms before or after it; a worker that starts
+-- finds processes that already run.
 -- name: firing_due
 SELECT f.id, r.name AS trigger, r.tenant, r.service, r.kind, r.function,
        f.url, f.value,

@@ -5,8 +5,8 @@ SELECT fingerprint, location, body, status FROM idempotency
 WHERE tenant = $1 AND actor = $2 AND key = $3
   AND created_ms > now_ms() - CAST($4 AS BIGINT);
 
--- The transaction that inserts a key first has it; others wait for its end,
--- and then change no row. An expired key is taken over.
+-- The first transaction to insert a key gets it; others wait for its end, and
+-- then change no row. An expired key is taken over.
 -- name: idempotency_claim
 INSERT INTO idempotency (tenant, actor, key, fingerprint, status, location,
                          body, created_ms)

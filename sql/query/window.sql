@@ -70,8 +70,8 @@ WHERE tenant = $1 AND ($2 = '' OR service = $2) AND ($3 = '' OR type = $3)
   AND (host = $4 OR ($4 = '' AND host <> '{HOST_SUM}'))
 ORDER BY created_ms, id LIMIT CAST($5 AS BIGINT);
 
--- Series, and those of finished sessions, as series without an id. Columns
--- are those of struct series.
+-- Series, and finished sessions as series without an id. Columns are those of
+-- struct series.
 -- name: series_list_taken
 SELECT id, tenant, service, type, host, labels, created_ms FROM series
 WHERE tenant = $1 AND ($2 = '' OR type = $2) AND host <> '{HOST_SUM}'
@@ -133,8 +133,8 @@ WHERE g.host = $1 LIMIT 100;
 DELETE FROM segment_hole WHERE segment = $1 AND start = $2;
 
 -- Windows without a sample have no bytes; several may begin at the same
--- offset. Segments in the database have no holes: they go with their last
--- window.
+-- offset. Segments in the database have no holes: they are deleted with their
+-- last window.
 -- name: hole_of_window
 INSERT INTO segment_hole (segment, start, length)
 SELECT segment, start, length FROM profile_window
@@ -190,21 +190,21 @@ WHERE series = $1 AND level = $2 AND start_ms >= $3 AND start_ms < $4
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 
 -- Only windows without a rollup are listed. They are few; the + keeps SQLite
--- from an index of all windows of the level.
+-- from using an index of all windows of the level.
 -- name: window_open_between
 SELECT * FROM profile_window
 WHERE series = $1 AND +level = $2 AND start_ms >= $3 AND start_ms < $4
   AND parent = ''
 ORDER BY start_ms LIMIT CAST($5 AS BIGINT);
 
--- A host rolls up, and deletes, only windows whose bytes it has.
+-- A host rolls up and deletes only windows whose bytes it has.
 -- name: window_ripe
 SELECT w.series, MIN(w.start_ms) AS start_ms
 FROM profile_window w JOIN segment g ON g.id = w.segment
 WHERE w.level = $1 AND w.start_ms < $2 AND w.parent = '' AND g.host = $3
 GROUP BY w.series ORDER BY 2, 1 LIMIT CAST($4 AS BIGINT);
 
--- The next hour with minutes that are not counts of its stacks: they lie
+-- The next hour with minutes that are not counts of its stacks, since they lie
 -- elsewhere.
 -- name: window_whole
 SELECT * FROM profile_window h
@@ -250,7 +250,7 @@ GROUP BY s.tenant ORDER BY bytes DESC, s.tenant;
 
 -- Lists the oldest windows of a tenant that together have this many bytes.
 -- SQLite reads windows by age, since the series is an expression. Sums over
--- hosts stay, since readers count on them.
+-- hosts stay, since readers rely on them.
 -- name: window_oldest
 SELECT id, bytes FROM (
   SELECT id, length AS bytes,

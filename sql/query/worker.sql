@@ -25,7 +25,7 @@ ON CONFLICT (host) DO UPDATE SET
   waiting_since_ms = excluded.waiting_since_ms
   WHERE worker.tenants <> '*' OR excluded.tenants = '*';
 
--- A host of a fleet is shown to its own tenants.
+-- A host of a fleet is shown only to its tenants.
 -- name: worker_list
 SELECT host, boot_id, version, capabilities, pid, started_ms, heartbeat_ms,
        alive_until_ms, told_ms, clock_ms, waiting_windows, waiting_bytes,
@@ -63,7 +63,7 @@ FROM worker WHERE host = $1;
 -- name: worker_forget
 DELETE FROM worker WHERE host = $1 AND alive_until_ms <= now_ms();
 
--- The name of a worker that shares this store is never free by itself.
+-- The row of a worker that shares this store is never deleted.
 -- name: worker_prune
 DELETE FROM worker
 WHERE tenants <> '*' AND heartbeat_ms < now_ms() - CAST($1 AS BIGINT);

@@ -5,7 +5,7 @@ import { form } from './form.js';
 import { element, link } from './dom.js';
 
 const $ = id => document.getElementById(id);
-const entries = []; /* shown or hidden by a search */
+const entries = []; /* entries that a search shows or hides */
 
 function typeCell(schema) {
   return element('td', { class: 'kind' }, ...typeOf(schema).map(piece =>
@@ -36,7 +36,7 @@ function replyRow(r) {
       r.formats.length ? element('div', {}, r.formats.join(', ')) : ''));
 }
 
-/* A folded entry whose inside is made when it is first opened. */
+/* A folded entry whose contents are made when it is first opened. */
 function folded(id, summary, inside, texts) {
   const d = element('details', { id }, element('summary', {}, ...summary));
   d.addEventListener('toggle', () => {
@@ -135,14 +135,14 @@ function follow() {
   at.scrollIntoView();
 }
 
-/* The token outlives a reload of this tab, and nothing else. */
+/* The token survives a reload of this tab, but nothing else. */
 function keep(id) {
   try {
     $(id).value = sessionStorage.getItem('stoker-' + id) || '';
     $(id).addEventListener('input', () =>
       sessionStorage.setItem('stoker-' + id, $(id).value));
   } catch (e) {
-    /* a browser that keeps nothing */
+    /* the browser stores nothing */
   }
 }
 

@@ -1,4 +1,5 @@
-/* Elements without markup: texts stay texts, whatever is in them. */
+/* Makes elements without parsing markup: texts stay texts, whatever they
+ * contain. */
 export function element(name, attributes, ...children) {
   const e = document.createElement(name);
   for (const [key, value] of Object.entries(attributes))

@@ -44,7 +44,7 @@ function params(op) {
     element('tbody', {}, ...shown.map(paramRow))))];
 }
 
-/* A file, or JSON to change; both where an operation takes both. */
+/* A file, or JSON to edit; both if an operation accepts both. */
 function bodyOf(op) {
   const parts = [];
   if (op.uploads.length)
@@ -115,7 +115,7 @@ function replyParts(op, reply) {
   ];
 }
 
-/* The next question is often about the capture that was started. */
+/* The next request is often about the capture that was just started. */
 function remember(reply) {
   if (!reply.json || reply.status >= 300) return;
   const { id } = JSON.parse(reply.text);

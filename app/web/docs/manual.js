@@ -5,9 +5,10 @@ import { element, link } from './dom.js';
 const $ = id => document.getElementById(id);
 const MOST = 50; /* results shown */
 const AROUND = 90; /* characters of the text before and after a match */
-let sections; /* of all pages: a promise, from the first search on */
+let sections; /* of all pages; a promise after the first search */
 
-/* A page as a document; its text never becomes markup of this one. */
+/* A page as a separate document, whose text never becomes markup of this
+ * one. */
 function read(href) {
   return new Promise((done, failed) => {
     const request = new XMLHttpRequest();

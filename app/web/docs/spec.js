@@ -71,7 +71,7 @@ export function bounds(schema) {
   return said.join('; ');
 }
 
-/* A body to start from: the fields that must be there. */
+/* A body to start from: the required fields. */
 export function example(schema) {
   const body = {};
   for (const name of schema.required || []) {
@@ -83,7 +83,7 @@ export function example(schema) {
   return JSON.stringify(body, null, 2);
 }
 
-/* The replies of an operation: status, what it means, what it holds. */
+/* The replies of an operation: status, meaning, contents. */
 export function replies(doc, op) {
   return Object.entries(op.responses).map(([status, node]) => {
     const r = resolve(doc, node);
@@ -101,13 +101,14 @@ export function replies(doc, op) {
   }).sort((a, b) => a.status < b.status ? -1 : 1);
 }
 
-/* True if each word is somewhere in the texts. */
+/* True if the texts contain each word. */
 export function matches(query, texts) {
   const all = texts.join(' ').toLowerCase();
   return query.toLowerCase().split(/\s+/).every(word => all.includes(word));
 }
 
-/* The texts of an operation that a search matches, names of fields included. */
+/* The texts of an operation that a search looks at, including names of
+ * fields. */
 export function textsOf(doc, op) {
   return [op.id, op.method, op.path, op.summary, op.tag, op.role,
     ...op.params.map(p => p.name),

@@ -4,7 +4,7 @@
  * of a browser that is signed in goes there.
  */
 
-/* name=value pairs of a parameter; label takes `team=web zone=a`. */
+/* name=value pairs of a parameter; label accepts `team=web zone=a`. */
 function pairs(p, text) {
   if (p.schema.type !== 'object') return [[p.name, text]];
   return text.trim().split(/[\s,]+/).map(word => {
@@ -16,7 +16,7 @@ function pairs(p, text) {
 
 /*
  * values: texts by parameter; "" is absent. body: text, file or null.
- * Throws what is wrong with them.
+ * Throws a text about what is wrong with them.
  */
 export function build(op, values, body, type, auth) {
   const query = new URLSearchParams(), headers = {};
@@ -40,7 +40,7 @@ export function build(op, values, body, type, auth) {
 
 const quoted = s => `'${s.replace(/'/g, `'\\''`)}'`;
 
-/* The token is not part of text that users may paste into a chat. */
+/* The token is left out, since users may paste the text into a chat. */
 export function curl(r, origin) {
   const words = ['curl'];
   if (r.method !== 'GET') words.push('-X', r.method);
@@ -55,7 +55,7 @@ export function curl(r, origin) {
 const TOLD = ['content-type', 'location', 'retry-after', 'allow', 'etag',
   'content-disposition', 'www-authenticate', 'x-request-id'];
 
-/* status, how long it took, headers worth showing, and the body. */
+/* The status, the duration, headers worth showing, and the body. */
 export async function send(r, signal) {
   const start = performance.now();
   const got = await fetch(r.url, { method: r.method, headers: r.headers,

@@ -1,7 +1,7 @@
 /*
  * Describes the profile: its facts, its quality, how long its link works, and
- * its other formats. Texts of the document may come from a profiled program, so
- * the page only ever sets them as text.
+ * its other formats. Texts of the document may come from a profiled program,
+ * so the page sets them only as text.
  */
 import { clock, counted, local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
@@ -30,7 +30,7 @@ function expiry() {
 /** @param {string} at @returns {[string, string]} */
 const time = at => [clock(Date.parse(at)), utc(at)];
 
-/* The sum is known within bounds only if a program allocates very often. */
+/* If a program allocates very often, the sum is known only within bounds. */
 /** @param {Doc} doc */
 function total(doc) {
   const { allocatedLeastBytes: least, allocatedMostBytes: most } = doc.quality;
@@ -40,7 +40,7 @@ function total(doc) {
 }
 
 /* Each fact has a name, a text and a tooltip. Uploaded profiles may have no
- * duration, and the value of a gauge does not grow with it. */
+ * duration, and a gauge's value does not grow with it. */
 /**
  * @param {AnyDoc} doc
  * @param {(doc: DiffDoc) => [string, string, string?][]} ofDiff
@@ -68,7 +68,7 @@ const NAME_SEEN = 80; /* of a longer name: app/profile/compare/sentence.c */
 
 const UTC_TIME = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC/;
 
-/* Negative numbers get the minus sign that the page's own have. */
+/* Gives negative numbers the minus sign of the page's own numbers. */
 /** @param {string} text */
 const negated = text => visible(text).replace(/(^|[ (])-(?=\d)/g, '$1\u2212');
 
@@ -159,7 +159,7 @@ function report(quality, whose, doc) {
   return parts;
 }
 
-/* A newer report leaves open what the reader opened. */
+/* A newer report keeps open what the reader has opened. */
 /** @param {HTMLElement} old @param {HTMLElement[]} parts */
 function keepOpen(old, parts) {
   const isOpen = [...old.querySelectorAll('details')].map(d => d.open);
@@ -236,7 +236,7 @@ function showFormats(ul, doc, address, canvas) {
 /** @param {string[]} names */
 const listed = names => names.map(s => s.replaceAll(';', ':')).join(';');
 
-/* The parameters of what filters leave out. */
+/* The parameters for what filters leave out. */
 /** @type {Record<What, string>} */
 const LEFT_OUT = { focus: 'focus', hide: 'hide', fold: 'fold',
   'fold-package': 'foldPackage', 'fold-kind': 'foldKind',
@@ -260,10 +260,10 @@ function addressOf(address, format, filters, params) {
   return url.href;
 }
 
-/* Makes the files of the server show what is seen: without what filters leave
- * out and, in the picture, the frame at the end of a path and what a search
- * marks. Addresses are bounded, so the outermost callers of a deep frame are
- * left out. */
+/* Makes the server's files show what the page shows: without what filters
+ * leave out and, in the picture, with the frame at the end of a path and the
+ * marks of a search. Addresses are bounded, so the outermost callers of a deep
+ * frame are left out. */
 /**
  * @param {HTMLElement} ul @param {string[]} path @param {string} query
  * @param {Filter[]} filters

@@ -1,6 +1,6 @@
 /*
- * The tree of two profiles: values of the comparison and, scaled to them, those
- * of the base. Widths are those of either side, or their sum. The document
+ * The tree of two profiles: values of the comparison and, scaled to them, of
+ * the base. Widths come from either side, or from their sum. The document
  * lists the nodes and functions that changed by more than chance; nothing is
  * tested here. Pure, like model.js; colours are those of
  * app/profile/diff/diff_svg.c.
@@ -60,7 +60,8 @@ class DiffTree extends Tree {
     for (const i of doc.sure) this.sure[i] = 1;
     this.changes = new Map(doc.changes.map(c => [c.name, c]));
     this.risen = new Map(doc.risen.map(c => [c.name, c]));
-    /* functions of the verdict: their frames are outlined in its colour */
+    /* functions of the verdict; their frames are outlined in the verdict's
+     * colour */
     /** @type {Map<number, 'more' | 'less'>} */
     this.listed = new Map();
     for (const { name, deltaPct } of doc.changes)
@@ -200,7 +201,7 @@ class DiffTree extends Tree {
   }
 
   /* The cost of a function and its callees in a view; the outermost call of a
-   * recursive function has all of it. */
+   * recursive function includes all of its cost. */
   /** @param {number} name @param {Span} view */
   totalOf(name, view) {
     const row = { name, isTotal: true, self: 0, total: 0, now: 0, base: 0 };
@@ -213,8 +214,8 @@ class DiffTree extends Tree {
     return row;
   }
 
-  /* Functions of a view, by what is spent in them alone, and those that cost
-   * more with what they call. */
+  /* Functions of a view, by their own cost, and those that cost more together
+   * with their callees. */
   /** @param {Span} view */
   top(view) {
     const rows = new Map();
@@ -242,7 +243,7 @@ class DiffTree extends Tree {
     return [now, base];
   }
 
-  /* Rows that are no more than chance are folded away. */
+  /* Rows that may be due to chance are folded away. */
   /** @param {Row} row */
   isFolded({ name, isTotal }) {
     return !(isTotal ? this.risen : this.changes).has(name);
@@ -275,7 +276,7 @@ class DiffTree extends Tree {
     }];
   }
 
-  /* Says when a side began, what it cost, and how long it took. */
+  /* The start of a side, its cost, and its duration. */
   /** @param {DiffDoc} doc @param {Base} side */
   static side({ base, service, unit }, side) {
     return [...base.service === service ? [] : [side.service],

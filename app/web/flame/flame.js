@@ -1,12 +1,12 @@
 /*
- * The canvas: draws the bars of a view, and knows the bar under the pointer and
- * the one chosen with the keyboard. It has no other state; the page handles
- * events through the on.* calls:
+ * The canvas: draws the bars of a view, and tracks the bar under the pointer
+ * and the one chosen with the keyboard. It has no other state; the page
+ * handles events through the on.* calls:
  *
  *   on.choose(node) on.zoom(view) on.menu(node, x, y), if there is one
  *
- * Frames of the selected function are painted as matches of a search are, and
- * nothing else changes: where colours show a change, they are outlined.
+ * Frames of the selected function are painted like matches of a search, and
+ * nothing else changes. Where colours show a change, they are outlined.
  *
  * The canvas is as large as the visible part of the graph, not as the graph: a
  * stack of 1000 frames would need a bitmap of 100 MB.
@@ -88,7 +88,7 @@ class Flame {
     this.draw();
   }
 
-  /* Shows all of another tree. */
+  /* Shows another tree as a whole. */
   /** @param {AnyTree} tree */
   setTree(tree) {
     this.tree = tree;
@@ -111,7 +111,7 @@ class Flame {
     canvas.style.width = width + 'px';
     canvas.style.height = height + 'px';
     this.layout();
-    this.paint(); /* at once: a resized canvas is blank */
+    this.paint(); /* at once, since a resized canvas is blank */
   }
 
   layout() {
@@ -242,7 +242,7 @@ class Flame {
       : bar.node > 0 && marks.names[this.tree.name[bar.node]]);
   }
 
-  /* The colour of a bar, and that of the text on it. */
+  /* The colours of a bar and of the text on it. */
   /** @param {Bar} bar */
   colorsOf(bar) {
     const { tree, marks, colors } = this;

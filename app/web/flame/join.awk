@@ -1,7 +1,7 @@
-# Puts modules together as one script that needs no other: imports and exports
-# are left out, and names of one module are those of all. The modules come in an
-# order in which each may use those before it. A name that two of them give to
-# something of their own would end the script when it is read.
+# Joins modules into one script that needs no other: imports and exports are
+# left out, so that all modules share their names. Each module may use those
+# before it. If two modules defined the same name, the browser would reject the
+# script.
 BEGIN { print "'use strict';\n{" }
 /^(import|export) / { inside = 1 }
 { text = $0; sub(/^export /, "", text) }

@@ -1,7 +1,7 @@
 /*
  * What each source line of the selected function costs, or each instruction,
  * with their text if the capture kept it. The server computes it
- * (format=listing), so that saved pages do not have it.
+ * (format=listing), so saved pages lack it.
  *
  *   ask(format, name of a function) fetches the document
  *   parts.placed(place, text) makes a text or a link of a place
@@ -32,7 +32,7 @@ const STATES = {
     "process's user may not read it.",
 };
 
-/* How certain it is that the text of another capture is that of the code that
+/* How certain it is that another capture's text belongs to the code that
  * ran. */
 /** @type {Record<string, string>} */
 const BUILDS = {
@@ -54,7 +54,7 @@ class Lines {
   constructor(parts, ask, on) {
     this.parts = parts;
     this.ask = ask;
-    this.shown = ''; /* what is asked for, or there */
+    this.shown = ''; /* the list requested or shown */
     /** @type {List | ''} */
     this.what = '';
     /** @type {Listing | null} */
@@ -67,8 +67,8 @@ class Lines {
         on.choose(/** @type {List} */ (button.dataset.list)));
   }
 
-  /* Shows a list of a function; '' closes it. from is everything besides the
-   * name that the document depends on. */
+  /* Shows a list of a function; '' closes it. from has everything else on
+   * which the document depends. */
   /** @param {List | ''} what @param {string} fn @param {string} from */
   show(what, fn, from) {
     const key = what && fn && `${from} ${fn}`;
@@ -155,7 +155,7 @@ class Lines {
     return td;
   }
 
-  /* A line of text after its number, which leads to the repository. */
+  /* A line of text after its number, which links to the repository. */
   /** @param {string} at @param {string | number} number @param {string} text */
   text(at, number, text) {
     const td = element('td', '', { class: 'text', title: text.trim() });
@@ -188,7 +188,7 @@ class Lines {
       'lines.');
   }
 
-  /* The captures that texts are from, if they are not this profile's. */
+  /* The other captures from which texts come. */
   /** @param {From[]} parts */
   origins(parts) {
     const from = parts.flatMap(part => part.from ?? []);

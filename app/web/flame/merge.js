@@ -40,7 +40,7 @@ function ranks(names) {
 const LEAST_ROOM = 1024; /* nodes */
 
 /**
- * Another length for a column.
+ * A copy of a column with another length.
  *
  * @template {Int32Array | Float64Array | Uint8Array} T
  * @param {T} column @param {number} length @returns {T}
@@ -53,8 +53,8 @@ function resized(column, length) {
 }
 
 /*
- * Nodes being merged; 0 is the function itself. They are columns as those of a
- * tree are, with room for more. places finds a node by its parent and name: a
+ * Nodes being merged; 0 is the function itself. They are columns, like a
+ * tree's, with room for more. places finds a node by its parent and name: a
  * hash table that is at most half full, in which 0 is a free place.
  */
 class Merge {
@@ -65,7 +65,7 @@ class Merge {
   places = new Int32Array(2 * LEAST_ROOM);
   isPruned = false;
 
-  /* listed: the node above functions that are in lists of changes */
+  /* listed: the node above functions in lists of changes */
   /** @param {AnyTree} tree @param {number} name @param {number} [listed] */
   constructor(tree, name, listed = -1) {
     this.tree = tree;
@@ -80,7 +80,7 @@ class Merge {
     this.sums = this.columns.map(() => new Float64Array(LEAST_ROOM));
   }
 
-  /* The place of a node in the table, or else the free place for it. */
+  /* The place of a node in the table, or else a free place for it. */
   /** @param {number} at @param {number} name */
   place(at, name) {
     const { parent, name: names, places } = this, mask = places.length - 1;
@@ -123,7 +123,7 @@ class Merge {
     if (tree.sure?.[i]) this.moves(at, i);
   }
 
-  /* Records that node i, which is sure, moved. */
+  /* Records the direction in which node i, which is sure, moved. */
   /** @param {number} at @param {number} i */
   moves(at, i) {
     const [, now, , base] = this.columns;
@@ -138,8 +138,8 @@ class Merge {
       if (isIt || k % 2) sums[k][at] += columns[k - k % 2][i];
   }
 
-  /* Indexes in preorder, children by name as everywhere: sorted from the
-   * last name to the first, and then put upon their parents in turn. */
+  /* Indexes in preorder, children by name: sorted from the last name to the
+   * first, and then inserted below their parents in turn. */
   order() {
     const { n, name, parent } = this;
     const next = new Int32Array(n).fill(-1), first = next.slice();
@@ -176,7 +176,7 @@ class Merge {
 
   end() {
     const { n, tree, parent, sums } = this;
-    /* what folded recursion passed by costs nothing */
+    /* frames that folded recursion left out cost nothing */
     const order = this.order().filter(i => i === 0 || !this.isPruned ||
       sums.some((sum, k) => k % 2 && sum[i] !== 0));
     const depth = new Int32Array(n), [self, total, ...base] = sums.map(sum =>
@@ -199,13 +199,13 @@ class Merge {
  *
  *	focus	only stacks through the function are kept
  *	hide	stacks through it are left out
- *	fold	its frames are left out: what they cost is their callers'
+ *	fold	its frames are left out: their callers have their cost
  *	fold-package	likewise the frames of a package
  *	fold-kind	likewise those of a kind; of "recursion", what repeats
- *	focus-text, hide-text, fold-text	as focus, hide and fold, of the
+ *	focus-text, hide-text, fold-text	like focus, hide and fold, for
  *			functions that a text finds
  *
- * Shares stay those of the whole profile.
+ * Shares still refer to the whole profile.
  */
 /** @type {What[]} */
 const FILTERS = ['focus', 'hide', 'fold', 'fold-package', 'fold-kind',
@@ -228,7 +228,7 @@ function folded(tree, of) {
   return isFolded;
 }
 
-/* A frame of the function on the way to the root; -1: none. */
+/* The nearest frame of the function on the way to the root; -1: none. */
 /** @param {Merge} merge @param {number} at @param {number} name */
 function above(merge, at, name) {
   while (at > 0 && merge.name[at] !== name) at = merge.parent[at];
@@ -330,8 +330,8 @@ function callers(tree, name) {
 /*
  * All functions by self value, each above its callers. Callers are followed
  * outwards level by level, as long as they are large enough to be seen:
- * following all of them would take seconds if all stacks differ. cut is the
- * number of frames whose callers are left out.
+ * following all would take seconds if all stacks differ. cut is the number of
+ * frames whose callers are left out.
  */
 const SEEN = 1 / 20000;
 
@@ -343,7 +343,7 @@ function bottomUp(tree) {
   const spent = i => tree.self[i] + (tree.baseSelf ? tree.baseSelf[i] : 0);
   /** @param {number} at */
   const seen = at => merge.sums[1][at] + (merge.sums[3]?.[at] ?? 0);
-  /* of the stacks that are followed: the leaf, the frame, and its node */
+  /* for each stack that is followed: the leaf, the frame, and its node */
   const leaves = new Int32Array(tree.n), frames = new Int32Array(tree.n);
   const at = new Int32Array(tree.n);
   let live = 0;

@@ -37,8 +37,8 @@ function gather(column, order) {
 }
 
 class Tree {
-  /* For two profiles (diff.js): the values of the base by node, the nodes that
-   * certainly changed, and the functions that did. */
+  /* For two profiles (diff.js): the base's values by node, and the nodes and
+   * functions that certainly changed. */
   /** @type {Float64Array | undefined} */ baseSelf;
   /** @type {Float64Array | undefined} */ baseTotal;
   /** @type {Uint8Array | undefined} */ sure;
@@ -66,7 +66,7 @@ class Tree {
     this.all = this.n > 0 ? this.total[0] : 0;
     /** @type {Float64Array} */
     this.width = this.total; /* of bars */
-    this.style = { byOrigin: false }; /* of this tree and those derived of it */
+    this.style = { byOrigin: false }; /* shared by derived trees */
     this.place();
   }
 
@@ -99,7 +99,7 @@ class Tree {
     return tree;
   }
 
-  /* The arguments with which derive() makes this tree somewhere else. */
+  /* The arguments with which derive() makes this tree in another thread. */
   /** @returns {Columns} */
   columns() {
     const { depth, name, self, total, baseSelf, baseTotal, sure, parent, end,
@@ -151,8 +151,8 @@ class Tree {
       this.files[this.starts.file[name] || 0] ?? '');
   }
 
-  /* Columns of the table, and whether they are sorted downwards at first;
-   * the numbers of a row, in that order: text, its meter, what it is. */
+  /* Columns of the table, and whether they are descending at first; numbers()
+   * has a row's numbers in that order: text, meter, title. */
   /** @type {Partial<Record<Sort, boolean>>} */
   static columns = { self: true, total: true, name: false, package: false };
   /** @type {Sort} */
@@ -287,7 +287,8 @@ class Tree {
     return i;
   }
 
-  /* A path in the tree by names, which stays valid when node numbers change. */
+  /* The path to a node by names, which stays valid when node numbers
+   * change. */
   /** @param {number} i */
   path(i) {
     const names = [];
@@ -319,7 +320,7 @@ class Tree {
 
   /*
    * Marks the functions that test() accepts. before[i] counts the marked nodes
-   * ahead of i, so that one subtraction counts those of any subtree; total
+   * before i, so that one subtraction counts those in any subtree; total
    * counts nested matches once.
    */
   /** @param {Test} test @returns {Marks} */
@@ -353,8 +354,8 @@ class Tree {
 
   /*
    * The program's own functions in which threads wait for a lock, as [name,
-   * part of the waits], the most first; none of other frames. They show where
-   * the lock is taken, but not which of them its holder was in.
+   * part of the waits], largest first; none for other frames. They show where
+   * the lock is taken, but not in which of them its holder was.
    */
   /** @param {number} name */
   takers(name) {
@@ -401,7 +402,7 @@ class Tree {
     return total;
   }
 
-  /* Functions of a view; a recursive one counts its outermost frame. */
+  /* Functions of a view; of a recursive one, the outermost frame counts. */
   /** @param {Span} view @returns {Row[]} */
   top(view) {
     const { names: { length }, name: nameOf, end } = this;

@@ -39,16 +39,16 @@ const DROPPED = /** @type {const} */ (['columns', 'kinds']);
 const PACKAGES = 8; /* in the legend */
 const LEAST_TABLE_PX = 240, LEAST_GRAPH_PX = 320, STEP_PX = 32;
 
-let tableWidth = 0; /* as the reader has set it, for the next profile, too */
+let tableWidth = 0; /* as set by the reader; also used for the next profile */
 
-/* The elements of graphs; keys are for the one that was used last. */
+/* The elements of graphs; keys apply to the one used last. */
 /** @type {HTMLElement[]} */
 let opened = [];
 /** @param {HTMLElement} root */
 const isInUse = root => opened.at(-1) === root;
 
-/* Attributes that name another element by its id. In page.html they name parts,
- * of which each graph has its own. */
+/* Attributes that name another element by its id. In page.html they name
+ * parts; each graph has separate ones. */
 const REFERENCES = ['aria-labelledby', 'aria-describedby', 'aria-controls',
   'for'];
 let graphs = 0;
@@ -77,8 +77,8 @@ const item = (text, action) => text ? [[text, action]] : [];
 /*
  * Shows one or two profiles in the elements of page.html, which are in root.
  * address is the URL of the profile's other formats; '' without a server.
- * fetched(url) resolves to the JSON there; pages that may not ask the server
- * have none. linked(place) is the address of "file:line", or ''. prefix
+ * fetched(url) resolves to the JSON at a URL; pages that may not call the
+ * server lack it. linked(place) is the address of "file:line", or ''. prefix
  * distinguishes the parameters of one graph in the fragment from those of
  * others; hasTable: whether there is a table at first; newWorker() starts
  * serve() of trees.js, for large profiles. Call close() of the result to end,
@@ -97,8 +97,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   const ended = new AbortController(), parts = partsOf(root);
   /** @template {keyof Parts} K @param {K} part */
   const $ = part => /** @type {Parts[K]} */ (parts.get(part));
-  /* The tree as captured, without what filters leave out, and the one that is
-   * shown. */
+  /* The trees: as captured, without what filters leave out, and as shown. */
   /** @type {Trees} */ let trees;
   /** @type {AnyTree} */ let source;
   /** @type {AnyTree} */ let whole;
@@ -110,7 +109,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   /** @type {Lines | undefined} */ let lines;
   /** @type {State} */ let state;
   /** @type {Marks | null} */ let marks = null;
-  /* a change that waits for trees, and how many there were */
+  /* a change that waits for trees, and the number of changes so far */
   /** @type {Partial<State>} */ let pending = {};
   let turns = 0;
   /** @type {Chosen} */ let chosen; /* the frame that is described */
@@ -127,8 +126,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     });
   }
 
-  /* Calls then() once the trees of a state are there, unless another change
-   * comes before. */
+  /* Calls then() when the trees of a state are ready, unless another change
+   * comes first. */
   /** @param {Trees} of @param {Wanted} wanted @param {() => void} then */
   function whenMade(of, wanted, then) {
     const mine = ++turns, panes = root.querySelector('.panes');
@@ -190,7 +189,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     if (keep) remember(keep);
   }
 
-  /* Shows a tree. Returns false if it is shown already. */
+  /* Shows a tree. Returns false if it is already shown. */
   /** @param {AnyTree} next */
   function enter(next) {
     if (next === tree) return false;
@@ -218,8 +217,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     'fold-text': 'folded like' };
 
   /*
-   * The filters in effect, each with a way to remove it, and how much they
-   * leave.
+   * Shows the filters in effect, each with a way to remove it, and how much of
+   * the profile they leave.
    */
   function drawFilters() {
     /** @type {(HTMLElement | string)[]} */
@@ -306,7 +305,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
       : [...state.filters, ['fold-kind', kind]]);
   }
 
-  /* The kinds that the profile has, each with the part spent in it itself. */
+  /* Shows the kinds that the profile has, each with its share of the self
+   * cost. */
   function drawKinds() {
     const spent = new Float64Array(source.names.length);
     for (let i = 1; i < source.n; i++) spent[source.name[i]] += source.self[i];
@@ -333,8 +333,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     if (held) again?.focus();
   }
 
-  /* Applies a filter to the functions that are searched for. The API has one
-   * text for each. */
+  /* Applies a filter to the functions that the search finds. The API takes one
+   * text per filter. */
   /** @param {What} what */
   function leaveOutFound(what) {
     const { query } = state;
@@ -435,7 +435,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
       cut === 1 ? 'frame' : 'frames'} below ${SEEN * 100}% are not shown.`;
   }
 
-  /* After a change of view the graph is painted first, since the table takes
+  /* After a change of view, the graph is painted first, since the table takes
    * longer than a frame. */
   function showTable(isLater = false) {
     holdTable();
@@ -500,7 +500,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   }
 
   /* Opens the sandwich of the selected function, or of the most expensive one.
-   * Within a sandwich, opens that of the frame that is described. */
+   * Within a sandwich, opens that of the described frame. */
   function toSandwich() {
     const { node, flame: on } = chosen;
     if (inSandwich() && node > 0) return around(on.tree.nameOf(node));
@@ -511,7 +511,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   /* --- the address ------------------------------------------------------- */
 
-  /* Functions and kinds that the profile does not have are passed over. */
+  /* Ignores functions and kinds that the profile does not have. */
   /** @param {[string, string]} parameter */
   function isFilter([what, name]) {
     if (!FILTERS.some(filter => filter === what)) return false;
@@ -520,7 +520,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
       ? source.kinds.map(k => k.kind) : source.names).includes(name);
   }
 
-  /* The fragment has the parameters of all graphs. */
+  /* The fragment holds the parameters of all graphs. */
   const fragment = () => new URLSearchParams(location.hash.slice(1));
   /** @param {string} key */
   const isOwn = key => prefix ? key.startsWith(prefix) : !key.includes('.');
@@ -560,7 +560,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   const own = () => new URLSearchParams([...fragment()].filter(([key]) =>
     isOwn(key)).map(([key, value]) => [key.slice(prefix.length), value]));
 
-  /* The part of a state that decides which trees there are. */
+  /* The part of a state that determines the trees. */
   /** @param {URLSearchParams} q @returns {Wanted} */
   function wantedBy(q) {
     const fn = q.get('fn') || '';
@@ -571,7 +571,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     return { filters, drawing, fn, isHeavy: q.get('order') === 'weight' };
   }
 
-  /* Shows what the fragment says. */
+  /* Shows the state in the fragment. */
   function follow() {
     const q = own();
     whenMade(trees, wantedBy(q), () => {
@@ -618,7 +618,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
         : (inSandwich() && sandwich ? sandwich.panes[1] : flame).canvas);
   }
 
-  /* Paths of an inverted tree are not the server's. */
+  /* The server does not know paths of an inverted tree. */
   function aim() {
     const isServers = ['icicle', 'flame'].includes(state.drawing);
     if (!doc.base) aimFormats($('formats'),
@@ -711,7 +711,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     choose(0, sandwich.panes[1]);
   }
 
-  /* The root, the last few callers, and what is zoomed into. */
+  /* Shows the root, the last few callers, and the zoomed frame. */
   function drawCrumbs() {
     const { first, last } = state.view, nodes = [], items = [];
     const isHeld = $('crumbs').contains(document.activeElement);
@@ -737,8 +737,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   const searched = () => state.query ? matcher(state.query).test : null;
 
-  /* The selected function in the picture. Of a function that another part of
-   * the page selected, the heaviest frame of the view is described. */
+  /* Marks the selected function in the picture. If another part of the page
+   * selected it, its heaviest frame in the view is described. */
   /** @param {boolean} isOther */
   function drawPicked(isOther) {
     const { fn, view } = state;
@@ -827,8 +827,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     toastTimer = setTimeout(() => { $('toast').textContent = ''; }, TOAST_MS);
   }
 
-  /* The clipboard is refused to sandboxed and plain-http pages; a selection
-   * can still be copied there. Failing both, the reader copies it by hand. */
+  /* Sandboxed and plain-http pages may not use the clipboard; a selection can
+   * still be copied there. If both fail, the reader copies it by hand. */
   /** @param {string} text @param {string} what */
   async function copy(text, what) {
     try {
@@ -936,7 +936,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   const firstIn = (part, selector) =>
     /** @type {HTMLElement | null} */ ($(part).querySelector(selector));
 
-  /* From now on, keys are for this graph. */
+  /* From now on, keys apply to this graph. */
   const leaveKeys = () => { opened = opened.filter(other => other !== root); };
   const use = () => {
     leaveKeys();
@@ -1014,7 +1014,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
   /* --- the columns of the table ------------------------------------------- */
 
   /* Returns the wanted columns that exist, in their usual order. A comparison
-   * has all the usual ones. */
+   * has all usual ones. */
   /** @param {string[]} wanted */
   function chosenColumns(wanted) {
     return Object.keys(COLUMNS).filter(column => wanted.includes(column) ||
@@ -1110,7 +1110,7 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
     (format, fn) => /** @type {Promise<Listing>} */ (fetched(addressOf(address,
       format, state.filters, [['function', fn]]))), { close: () => turnLines(),
       choose: what => set({ lines: what }) });
-    state = /** @type {State} */ ({}); /* all of it differs */
+    state = /** @type {State} */ ({}); /* so that everything differs */
     chosen = { node: 0, flame };
     flame.resize();
     follow();
@@ -1125,7 +1125,8 @@ function openPage(root, doc, { address = '', prefix = '', hasTable = true,
 
   /*
    * Shows newer data of the same kind: zoom, search, selection, scrolling and
-   * focus stay. Returns false if it cannot, and the page has to be opened anew.
+   * focus stay. Returns false if that is impossible, and the page has to be
+   * opened again.
    */
   /** @param {AnyDoc} newer @param {string} at */
   function renew(newer, at) {

@@ -1,6 +1,7 @@
 /*
  * The sandwich: one function between its callers and its callees. The stacks
- * above it are merged outwards from it, those below it downwards.
+ * above the function are merged outwards from it, and those below it
+ * downwards.
  *
  *   on.choose(node, flame) on.center(name of a function)
  */
@@ -26,7 +27,7 @@ class Sandwich {
     this.panes[0].rootBelow = true;
   }
 
-  /* The trees of callers and callees; test marks what was searched. */
+  /* The trees of callers and callees; test marks matches of the search. */
   /** @param {AnyTree[]} trees @param {Test | null} test */
   show(trees, test) {
     trees.forEach((tree, k) => {

@@ -1,7 +1,7 @@
 /*
  * Two profiles side by side: the same tree twice, with the widths of the base
  * and with those of the comparison. Both show the same view, search and
- * selection. Nodes, and views that events carry, are those of the whole tree.
+ * selection. Nodes and views in events refer to the whole tree.
  */
 import { Flame, element } from './flame.js';
 import { DiffTree } from './diff.js';
@@ -52,8 +52,8 @@ class Sides {
   choose(node) { for (const pane of this.panes) pane.choose(node); }
   readTheme() { for (const pane of this.panes) pane.readTheme(); }
 
-  /* Says what each side is, and how much of it the view shows; of that, the
-   * parts of the selected function and of what a search finds. */
+  /* Shows what each side is, how much of it the view shows, and the parts of
+   * that in the selected function and in matches of the search. */
   /** @param {string} fn */
   drawTitles(fn) {
     const { doc } = this, docs = [doc.base, doc];
@@ -71,7 +71,7 @@ class Sides {
     });
   }
 
-  /* Both pictures as one. */
+  /* Both pictures side by side on one canvas. */
   canvas() {
     const [a, b] = this.panes.map(pane => pane.canvas);
     const all = element('canvas', '');

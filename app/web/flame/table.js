@@ -1,6 +1,6 @@
 /*
- * The table of top functions: the content of the picture, for people who cannot
- * see it or prefer to read. It shows the functions of the view that match the
+ * The table of top functions: the picture's content, for people who cannot see
+ * it or prefer to read. It shows the functions of the view that match the
  * search, a hundred at a time.
  *
  *   on.order(column) on.select(name of a function)
@@ -19,7 +19,7 @@ import { element } from './flame.js';
 const ROWS = 100, LETTER_PX = 7.8;
 const WITH_CALLS = ' + calls';
 
-/* Columns that can be left out, beside the function's; of one profile. */
+/* Columns of one profile that can be left out, besides the function. */
 const COLUMNS = { self: 'Self', total: 'Total', package: 'Package',
   'self-value': 'Self, in full', 'total-value': 'Total, in full',
   source: 'Source' };
@@ -113,7 +113,7 @@ class Table {
         : down ? 'descending' : 'ascending');
   }
 
-  /* Returns the focus to a button that was redrawn. */
+  /* Gives the focus back to a button that was redrawn. */
   /** @param {HTMLElement} button */
   hold({ title }) {
     const all = [...this.parts.body.querySelectorAll('button')];

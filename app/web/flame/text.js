@@ -57,7 +57,7 @@ function percent(v, of) {
   return (p > 0 && p < 0.01 ? '<0.01' : p.toFixed(p < 9.995 ? 2 : 1)) + '%';
 }
 
-/* Tokens of a name; those of several characters are never folded. */
+/* Tokens of a name; tokens of several characters are never folded. */
 const PIECES =
   /operator(\(\)|[<>-]+)|\(anonymous namespace\)|\(\*[^)]*\)|\(\)|->|[^]/g;
 
@@ -169,9 +169,9 @@ function packageColor(pkg, name, light, chroma) {
 
 /*
  * The origin of a function's code. Its file decides, if it is known: packages
- * that others wrote lie in separate folders. Go's packages of the standard
- * library have no dot in the first part of their path; other packages may have
- * none, either, but do not lie below Go's own folder.
+ * by others are in separate folders. Go's standard packages have no dot in the
+ * first part of their path; other packages may have none, either, but are not
+ * below Go's own folder.
  */
 const ORIGINS = { own: 'own code', library: 'libraries',
   runtime: 'runtimes and system', kernel: 'kernel' };
@@ -225,7 +225,8 @@ const local = text => zoned.format(Date.parse(text));
 /** @param {string} text */
 const utc = text => text.replace('T', ' ').replace(/(\.\d+)?Z$/, ' UTC');
 
-/* Both, of a time or of a range, given in milliseconds; one of them in UTC. */
+/* A time or a range, given in milliseconds, in the browser's time zone and
+ * UTC; just once if that is UTC. */
 /** @param {number} from @param {number} [to] */
 function clock(from, to = from) {
   /** @param {number} ms */
@@ -236,7 +237,7 @@ function clock(from, to = from) {
     : `${text} (${to === from ? '' : `${at(from)} – `}${at(to)} UTC)`;
 }
 
-/* The kernel's symbols have kallsyms as their file. */
+/* The package of the kernel's symbols is their file, [kernel.kallsyms]. */
 /** @param {string} pkg */
 const packaged = pkg => pkg.replace(/^\[kernel.*\]$/, 'kernel');
 

@@ -1,6 +1,6 @@
 /*
- * The theme, light or dark: as chosen, or else that of the system. Code that
- * paints listens for stoker-theme on the document.
+ * The theme, light or dark: as chosen, or else the system's. Code that paints
+ * listens for stoker-theme on the document.
  */
 const system = matchMedia('(prefers-color-scheme: dark)');
 const isDark = () => document.documentElement.dataset.theme === 'dark';

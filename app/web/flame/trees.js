@@ -1,8 +1,7 @@
 /*
  * The trees of a profile: the one that was captured, and those made from it
- * step by step. The last ones made are kept. A worker thread makes those of
- * large profiles, if the page can have one, so that the page never stands
- * still.
+ * step by step. The most recent ones are kept. A worker thread makes the trees
+ * of large profiles, if the page can have one, so that the page never freezes.
  */
 import { bottomUp, callees, callers, filtered } from './merge.js';
 import { DiffTree } from './diff.js';
@@ -10,7 +9,7 @@ import { Tree } from './model.js';
 
 /** @import { AnyDoc, AnyTree, Columns, Step } from './types' */
 
-const MANY = 50000; /* nodes that are too many to be handled at once */
+const MANY = 50000; /* more nodes are too many to be handled at once */
 const KEPT = 8;
 
 /** @param {AnyDoc} doc */
@@ -50,15 +49,15 @@ class Trees {
 
   /** @param {string} key @param {AnyTree} tree */
   keep(key, tree) {
-    this.made.delete(key); /* what was used last is the last */
+    this.made.delete(key); /* the last used is at the end */
     this.made.set(key, tree);
     for (const old of [...this.made.keys()].slice(0, -KEPT))
       this.made.delete(old);
     return tree;
   }
 
-  /* Calls then() once no tree of the lists of steps takes long to make; begun()
-   * before that, unless it is at once. */
+  /* Has the worker make the trees of the lists of steps, and then calls
+   * then(). Unless that is at once, calls begun() before. */
   /**
    * @param {Step[][]} lists @param {() => void} then
    * @param {() => void} begun
@@ -91,8 +90,8 @@ class Trees {
   close() { this.worker?.terminate(); }
 }
 
-/* The other end, in the worker: answers each message but the first, which is
- * the document. */
+/* The worker's end: answers each message except the first, which is the
+ * document. */
 /** @param {(reply: { key: string, columns: Columns }) => void} reply */
 function serve(reply) {
   /** @type {Trees | undefined} */

@@ -14,12 +14,12 @@ export type Quality = { verdict?: string; reasons?: string[]; notes?: string[];
 
 export type Kind = { kind: string; about: string; names: number[] };
 
-/* A function that changed, or has risen, by more than chance. */
+/* A function that changed, or whose total rose, by more than chance. */
 export type Change = { name: number; deltaPct: number; pValue: number };
 
 /*
- * The document of a profile: export_json.c. In that of two profiles, which has
- * more members (diff_json.c), it is the comparison.
+ * The document of a profile: export_json.c. In the document of two profiles,
+ * which has more members (diff_json.c), these describe the comparison.
  */
 export type Doc = {
   id?: string;
@@ -83,19 +83,20 @@ export type Bar = { node: number; end: number; count: number; x: number;
   w: number; above: boolean };
 export type SeenBar = { bar: Bar; y: number; fill: string; ink: string };
 
-/* Functions that a test accepts, and the nodes of them. */
+/* Functions that a test accepts, and their nodes. */
 export type Test = (name: string) => boolean;
 export type Marks = { names: Uint8Array; before: Int32Array; total: number;
   frames: number };
 
 /* Columns of another tree of the same profile, in preorder; parent and end, if
- * they are known; cut: how many frames have no callers there (merge.js). */
+ * known; cut: the number of frames without callers there (merge.js). */
 export type Columns = { depth: Int32Array; name: Int32Array;
   self: Float64Array; total: Float64Array; baseSelf?: Float64Array;
   baseTotal?: Float64Array; sure?: Uint8Array; parent?: Int32Array;
   end?: Int32Array; cut?: number };
 
-/* A way to make a tree of another: trees.js. Functions are indexes of names. */
+/* A way to make a tree from another: trees.js. Functions are indexes of
+ * names. */
 export type Step = ['filtered', Filter[]] | ['bottomUp', null?] |
   ['heavyFirst', null?] | ['callers', number] | ['callees', number];
 
@@ -107,7 +108,7 @@ export type Fills = { node: (i: number) => string;
 export type Sort = 'self' | 'total' | 'name' | 'package' | 'base' | 'now' |
   'change';
 
-/* A row of the table; of two profiles, with the values of both sides. */
+/* A row of the table; for two profiles, with the values of both sides. */
 export type Row = { name: number; self: number; total: number;
   isTotal?: boolean; now: number; base: number };
 export type Cell = { text: string; title: string; meter: string };
@@ -118,7 +119,7 @@ export type Filter = [What, string];
 export type Drawing = 'icicle' | 'flame' | 'sides' | 'bottomup' | 'sandwich';
 export type List = 'source' | 'code';
 
-/* All that is seen of one graph. */
+/* All that is visible of one graph. */
 export type State = {
   view: View;
   query: string;
@@ -137,11 +138,11 @@ export type State = {
 
 export type Pane = { scroll: HTMLElement; canvas: HTMLCanvasElement;
   spacer: HTMLElement; tip: HTMLElement };
-/* What a picture calls. */
+/* The functions that a picture calls. */
 export type On = { choose: (node: number) => void; zoom: (view: View) => void;
   menu?: (node: number, x: number, y: number) => void };
 
-/* A text, or a link, of a place in the source: "file:line". */
+/* A text or a link for a place in the source: "file:line". */
 export type Placed = (place: string, text?: string) => string | HTMLElement;
 
 /* format=listing: export_listing.c */
@@ -184,5 +185,5 @@ type Plain = 'aside' | 'base' | 'base-title' | 'bottomup' | 'callees' | 'callees
   'type' | 'verdict';
 export type Parts = Special & Record<Plain, HTMLElement>;
 
-/* Frames of a graph that is described: it may be one of the sandwich. */
+/* A described frame and its graph, which may be one of the sandwich's. */
 export type Chosen = { node: number; flame: Flame };

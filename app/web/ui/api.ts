@@ -1,6 +1,6 @@
 /*
- * Requests to the API of the same server. The cookie of the browser session
- * goes with each; a reply that says the session is over ends it here, too.
+ * Requests to the API of the same server. Each sends the cookie of the browser
+ * session; a reply that says the session has ended ends it here, too.
  */
 import type { Caller as Reply } from './replies';
 
@@ -36,8 +36,9 @@ async function refusal(reply: Response): Promise<ApiError> {
   }
 }
 
-/* How far the server's clock is ahead of the browser's, in milliseconds: recent
-   data is requested by the server's time. Replies have whole seconds. */
+/* How far the server's clock is ahead of the browser's, in milliseconds:
+   recent data is requested by the server's time. Replies give it in whole
+   seconds. */
 let ahead = 0;
 const EXACT_MS = 2e3;
 function readClock(reply: Response) {
@@ -65,7 +66,7 @@ export async function send(path: string, init: RequestInit = {}) {
 
 /*
  * Replies that are on their way: parts of a page that need the same one share
- * it. It is aborted once all of them have given it up.
+ * it. The request is aborted when all of them have given it up.
  */
 const awaited = new Map<string, { reply: Promise<unknown>; readers: number;
   stop: AbortController }>();
@@ -100,7 +101,7 @@ async function change<T>(method: string, path: string, body?: unknown) {
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
   });
-  awaited.clear(); /* those may show the state before the change */
+  awaited.clear(); /* they may show the state before the change */
   return (reply.status === 204 ? undefined : await reply.json()) as T;
 }
 
@@ -128,7 +129,7 @@ const SESSION = '/api/v1/browser-session';
 
 const by = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
 
-/* null: nobody is signed in. */
+/* The caller; null if nobody is signed in. */
 export async function whoIsThere(): Promise<Caller | null> {
   const reply = await send(SESSION + '?optional=true');
   return reply.status === 204 ? null : reply.json();
@@ -137,7 +138,7 @@ export async function whoIsThere(): Promise<Caller | null> {
 export const whoHas = async (key: string): Promise<Caller> =>
   (await send(SESSION, by(key))).json();
 export const signOut = () => remove(SESSION);
-/* From now on, the cookie is for that tenant. */
+/* Switches the cookie to another tenant. */
 export const switchTenant = (tenant: string) =>
   send(SESSION, { method: 'PUT', headers: { 'X-Tenant-ID': tenant } });
 

@@ -35,7 +35,7 @@ export default function Audit({ caller }: PageProps) {
   const names = useData('key names', async signal => caller.role === 'admin'
     ? new Map((await all<Token>('/api/v1/tokens',
       signal)).map(k => [k.id, k.name])) : NOBODY).data ?? NOBODY;
-  /* a key is known here by its name, and there by its id; an action, by words */
+  /* keys have names here and ids in the API; actions have words here */
   const find = (text: string) => {
     const of = [...names].find(([, name]) => name === text);
     setCursor('');

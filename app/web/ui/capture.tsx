@@ -23,7 +23,8 @@ import { useData } from './use';
 const POLL_MS = 700;
 const PHASES = ['queued', 'capturing', 'symbolizing', 'storing', 'done'];
 
-/* The views of a capture: the end of the path, and the types that have it. */
+/* The views of a capture: the end of the path, and the captures that have the
+ * view. */
 type View = '' | 'threads' | 'heat';
 const VIEWS: { at: View; word: string; has: (r: Result) => boolean }[] = [
   { at: 'threads', word: 'Stacks', has: r => r.profileType === 'goroutine' },
@@ -36,7 +37,8 @@ export default function Capture({ args: { id }, caller }: PageProps) {
     <Picture result={result} caller={caller} />}</Captured>;
 }
 
-/* compare: the address of the comparison with another of the same type. */
+/* compare: the address of the comparison with another profile of the same
+ * type. */
 export function Captured({ id, caller, at, compare, children }: { id: string;
   caller: Caller; at: View; compare?: (base: string) => string;
   children: (result: Result) => ComponentChildren }) {
@@ -160,7 +162,7 @@ function ByThread({ id }: { id: string }) {
   </details>;
 }
 
-/* The form is loaded when it is opened. */
+/* The form is loaded when opened. */
 function MakeBaseline({ result: { id, profileType, service } }:
   { result: Result }) {
   const [Form, set] = useState<typeof Make>();

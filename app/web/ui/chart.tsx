@@ -36,7 +36,7 @@ function times(ticks: number[], span: number, apart: number) {
       : (apart < 60 ? second : clock).format(t * 1000));
 }
 
-/* A value that is read once a minute counts as known between two readings. */
+/* A value that is read once a minute counts as known between readings. */
 const gaps: uPlot.Series.GapsRefiner = (u, series, _, __, all) => {
   const known = Array.from(u.data[series], (v, i) => v == null ? -1 : i)
     .filter(i => i >= 0);
@@ -165,13 +165,13 @@ function marksAt(u: uPlot, marks: Mark[], left: number) {
     Math.abs(u.valToPos(m.at / 1000, 'x') - left) <= NEAR);
 }
 
-/* The keyboard's position on a chart, and the start of its range, as times. */
+/* The keyboard's position on a chart, and the start of a range, as times. */
 type Held = { at?: number; first?: number };
 
 /*
  * Arrow keys move over the points, from the last known one; Enter begins and
- * ends a range, Escape cancels it. At each end choose() is called, as after a
- * drag. Newer points do not move the cursor in time.
+ * ends a range, Escape cancels it. When a range ends, choose() is called, as
+ * after a drag. The cursor keeps its time when newer points arrive.
  */
 function onKeys(plot: () => uPlot, line: Line, held: Held,
   choose: (from: number, to: number) => void) {
@@ -213,8 +213,8 @@ function onKeys(plot: () => uPlot, line: Line, held: Held,
 const NO_MARKS: Mark[] = [], NO_BANDS: Band[] = [];
 
 /* within: a part of the cost, such as that of one function, at the same times;
-   name describes it. rest: the text while the pointer is elsewhere. more:
-   further parts of the title. */
+   name describes the part. rest: the text while the pointer is elsewhere.
+   more: further parts of the title. */
 export function Chart({ line, within, name, from, to, format, label, choose,
   marks = NO_MARKS, bands = NO_BANDS, isOld = false, rest = '',
   more }: {

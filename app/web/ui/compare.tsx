@@ -1,6 +1,7 @@
 /*
  * Two profiles, or two ranges of time of a service: what costs more, and
- * whether that is more than chance. A side is the id of a profile, or FROM..TO.
+ * whether the difference is more than chance. A side is the id of a profile,
+ * or FROM..TO.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Band } from './chart';
@@ -19,8 +20,8 @@ import { useData } from './use';
 type Pair = [number, number];
 const NORMS = { share: 'shares of the total', rate: 'cost per second' };
 
-/* Sides are those of the page: a is the base, b is judged. only: what ranges are
- * restricted to. */
+/* a is the base, b is judged. only: the labels to which ranges are
+ * restricted. */
 export const toCompare = (a: string, b: string, more: {
   service: string; type: string; norm?: string; baseline?: string;
   others?: string },
@@ -62,8 +63,8 @@ export default function Compare({ query }: PageProps) {
   return <Shown q={q} query={query} />;
 }
 
-/* The same comparison with a baseline: a check of a baseline uses all baselines
-   with the same label. */
+/* The same comparison as a check of a baseline, which uses all baselines with
+   the same label. */
 function checked(baseline: string, q: string) {
   const of = new URLSearchParams(q), check = new URLSearchParams();
   for (const [name, as] of [['comparisonProfileId', 'sessionId'],
@@ -168,7 +169,7 @@ function Brushes({ a, b, service, type, only, unit, isEmpty, choose }: {
     }), [a, b]);
   const first = Math.min(...bands.map(x => x.from));
   const last = Math.max(...bands.map(x => x.to));
-  /* The ends of the chart stay in place when ranges move within it. */
+  /* The ends of the chart stay in place while ranges move within it. */
   const [seen, setSeen] = useState({ from: NaN, to: NaN });
   useEffect(() => {
     const more = (last - first) * MARGIN;

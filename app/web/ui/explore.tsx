@@ -1,4 +1,4 @@
-/* A service over a range of time: what it costs, and what it did. */
+/* A service over a range of time: its cost, and its events. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { clock } from '../flame/text.js';
@@ -29,7 +29,7 @@ const USUAL = 'now-1h', REFRESH_MS = 30e3;
 const RUNNING_MS = 1e3, LISTED = 50, NONE: Result[] = [];
 
 /* The view in the address: a range in milliseconds, or from a time until now.
-   The address has all of it, so that a link shows the same to others. */
+   The address holds the whole view, so that a link shows others the same. */
 type View = { service: string; type: string; from: string; to: string;
   only: Labels };
 
@@ -51,9 +51,10 @@ export default function Explore({ args, query, caller }: PageProps) {
   return <Shown key={service} view={view} query={query} caller={caller} />;
 }
 
-/* Chooses the first view: a type that is profiled continuously, preferably CPU,
-   or else that of the last capture with samples, so that the page is not empty;
-   the last hour, or less if the service has not been profiled for so long. */
+/* Chooses the first view: a type that is profiled continuously, preferably
+   CPU, or else the type of the last capture with samples, so that the page is
+   not empty; the last hour, or less if the service has not been profiled that
+   long. */
 async function usualView(service: string, signal: AbortSignal) {
   const { enabled, profileTypes, createdAt } =
     await continuousOf(service, signal);
@@ -87,9 +88,8 @@ function resolve(text: string, now: number) {
 
 /*
  * One present time for all requests: a range until now ends at the same time in
- * the chart, the graph and the captures. The next present time comes some time
- * after the graph of this one has arrived, while the page is visible and
- * nothing is dragged.
+ * the chart, the graph and the captures. The present moves on some time after
+ * the graph has arrived, while the page is visible and nothing is dragged.
  */
 function usePresent(view: View) {
   const q = asked(view), isLive = view.to === 'now';
@@ -115,7 +115,7 @@ function usePresent(view: View) {
       document.removeEventListener('pointerup', seen);
     };
   }, []);
-  /* to be called when there is an answer */
+  /* to be called when the answer has arrived */
   const answered = () => {
     clearTimeout(timer.current);
     isDue.current = false;
@@ -137,7 +137,7 @@ const Unknown = ({ service }: { service: string }) => <Empty
   <p>It may have been removed, or the address may be wrong.</p>
   <p><a href={to('/services')}>Go to the services</a></p></Empty>;
 
-/* Captures that began a moment ago and still run. */
+/* Captures that have just started and still run. */
 function useRunning(captures: Loaded<{ items: Result[] }>,
   query: URLSearchParams, over: () => void) {
   const running = captures.data?.items.filter(r => r.status === 'running') ??
@@ -171,7 +171,7 @@ function Shown({ view, query, caller }: { view: View;
   query: URLSearchParams; caller: Caller }) {
   const present = usePresent(view), q = asked(present.at);
   const of = asked({ ...view, from: '', to: '' }), range = asked(view);
-  /* first, since it takes longest */
+  /* requested first, since it takes longest */
   const doc = useData('merge ' + of, async signal => {
     const address = `${PROFILING}/merge?${q}`;
     return { columns: await getRange(address, signal), address, range,
@@ -225,13 +225,13 @@ const DAY_MS = 864e5, MOST_CHANGES = 3;
 
 const hasRisen = ({ shifts }: Shifted) => (shifts.at(-1)?.factor ?? 2) > 1;
 
-/* The functions that changed most in a range of at most a day, those that cost
-   more first, as marks that lead to a comparison of the time before with that
-   after; and the first of them in words. */
+/* The functions that changed most in a range of at most a day, increases
+   first, as marks that lead to a comparison of the times before and after; and
+   the first of them in words. */
 function useChanges(at: View, of: string,
   { data: trend, isOld }: Loaded<Trend>) {
   const { service, type, only } = at;
-  /* what was asked last; nothing where nothing was profiled */
+  /* the last request; none where nothing was profiled */
   const last = useRef({ of, q: '' });
   if (last.current.of !== of) last.current = { of, q: '' };
   if (trend && !isOld) last.current.q = !isOfSamples(only) &&
@@ -299,13 +299,13 @@ function Tools({ view, at, trend, unit, caller, asOf, baselines, capture }: {
   </div>;
 }
 
-/* The graph of a gauge is a mean, while somebody who looks for a leak wants the
- * newest profile: the word on the button that leads to it. */
+/* The graph of a gauge is a mean, but to find a leak one needs the newest
+ * profile: the word on the button that opens it. */
 const NEWEST: Record<string, string> = { goroutine: 'Stacks',
   memory: 'Newest' };
 
-/* The newest and the oldest profile of the range: captures, or profiles of
- * continuous profiling, whose windows become longer ones as they get old. */
+/* The newest and the oldest profile of the range: captures, or continuous
+ * profiles, whose windows are merged into longer ones as they age. */
 async function endsOf(at: View, trend: Trend, signal: AbortSignal) {
   const first = lineOf(trend).find(p => p.value !== null)?.at;
   const list = async (resolution: string, of: View, limit: string) =>
@@ -321,7 +321,8 @@ async function endsOf(at: View, trend: Trend, signal: AbortSignal) {
   return null;
 }
 
-/* Links to the newest profile of a gauge, and to what grew since the oldest. */
+/* Links to the newest profile of a gauge, and to its growth since the
+ * oldest. */
 function Newest({ at, trend }: { at: View; trend: Trend }) {
   const { service, type } = at;
   const { data } = useData('newest ' + asked({ ...at, from: '', to: '' }),
@@ -374,7 +375,7 @@ function Dates({ trend, choose }: { trend: Trend;
 }
 const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/* The group that is shown alone, and the groups to choose from. */
+/* The group shown alone, and the groups to choose from. */
 function Only({ view, at: of, unit, capture }: { view: View; at: View;
   unit?: string; capture?: Result }) {
   const [isOpen, setOpen] = useState(false), at = usePop();
@@ -439,7 +440,7 @@ function Before({ view: { service, type, only }, trend, baselines }:
     {SHIFTS.filter(([s]) => !s || Number(s) * 1000 >= until - from)
       .map(([seconds, word]) =>
         <option key={seconds} value={seconds}>{word}</option>)}
-    {/* shifts are of all samples */}
+    {/* shifts are computed from all samples */}
     {!isOfSamples(only) &&
       <option value={CHANGE}>the time before it changed</option>}
     <option value={HALVES}>its own first half</option>
@@ -516,7 +517,7 @@ const continuousOf = async (service: string, signal: AbortSignal):
 const useContinuous = (service: string) => useData('continuous? ' + service,
   signal => continuousOf(service, signal)).data;
 
-/* If the chart has only captures, a hint that continuous profiling is off. */
+/* A hint that continuous profiling is off, if the chart has only captures. */
 function Hint({ view: { service, type }, caller }: { view: View;
   caller: Caller }) {
   const now = useContinuous(service);

@@ -1,7 +1,7 @@
 /*
  * Which function changed first: the functions that, according to the API,
- * changed between the beginning of one range and the end of a later one, in
- * order of time.
+ * changed between the start of one range and the end of a later one, in order
+ * of time.
  */
 import { local, shorten } from '../flame/text.js';
 import { get, PROFILING } from './api';
@@ -12,7 +12,7 @@ import type { Shift, Shifts } from './replies';
 import { between, change } from './shifts';
 import { useData } from './use';
 
-const MOST = 6; /* functions, the ones that changed most */
+const MOST = 6; /* functions shown: those that changed most */
 
 type Sides = { a: [number, number]; b: [number, number] };
 
@@ -28,7 +28,7 @@ async function look(service: string, type: string, sides: Sides,
     .sort((x, y) => Date.parse(x.shift.at) - Date.parse(y.shift.at));
 }
 
-/* True if a function changed within a side, which then has times of both. */
+/* True if a function changed within a side, which then mixes both costs. */
 const isWithin = (shift: Shift, { a, b }: Sides) =>
   Date.parse(shift.latest) < a[1] || Date.parse(shift.earliest) > b[0];
 

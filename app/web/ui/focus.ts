@@ -8,7 +8,7 @@ const HEADINGS = 'h1, h2, .crumbs [aria-current="page"]';
 const headingOf = (e: Element) => [...e.querySelectorAll<HTMLElement>(
   HEADINGS)].find(h => h.checkVisibility());
 
-let isAwaited = false; /* the page that is being entered has no heading yet */
+let isAwaited = false; /* the entered page has no heading yet */
 
 function give(heading: HTMLElement, options?: FocusOptions) {
   isAwaited = false;
@@ -33,7 +33,7 @@ export function keepFocus(page: HTMLElement) {
     trail = path.slice(0, path.indexOf(page) + 1);
     isAwaited &&= e.target === page;
   }, { signal });
-  /* a click on the background gives up the focus on purpose */
+  /* a click on the background drops the focus on purpose */
   document.addEventListener('focusout', () => setTimeout(() => {
     if (trail[0]?.isConnected && document.activeElement === document.body)
       trail = [];

@@ -1,6 +1,6 @@
 /*
  * Forms for operations of the API: names, types, bounds, defaults and
- * descriptions are those of the server's own description.
+ * descriptions come from the server's own description.
  */
 import { createContext } from 'preact';
 import { useContext, useEffect, useRef, useState } from 'preact/hooks';
@@ -33,8 +33,8 @@ async function schemaOf(path: string, method: Method) {
   return paths[path][method]!.requestBody.content['application/json'].schema;
 }
 
-/* Objects with arbitrary names are typed as lines. So is a match, which
-   may also be a word to search for. */
+/* Objects with arbitrary names are typed as lines. So is a match; it may also
+   be a word to search for. */
 const EXAMPLES: Record<string, string> = {
   match: 'unit = nginx.service',
   labels: 'team = web',
@@ -48,7 +48,7 @@ export function words(name: string) {
 }
 
 /* Titles that people read instead of a name of the API, and hints instead of
-   its description; '' where the title says it all. */
+   its description; '' if the title needs none. */
 const PLAIN: Record<string, [title: string, hint?: string]> = {
   match: ['Match', 'One rule, such as unit, exe, cmdline or container; the '
     + 'manual has all. Processes that the matching ones start in their unit '
@@ -76,7 +76,7 @@ export const titleOf = (name: string) => PLAIN[lastOf(name)]?.[0] ??
 const hintOf = ({ name, field }: Entry) => PLAIN[lastOf(name)]?.[1] ??
   field.description;
 
-/* An object is a choice if each of its members is one: {"rss": {"bytes": 1}} */
+/* An object is a choice if all its members are objects: {"rss": {"bytes": 1}} */
 const isChoice = ({ properties = {} }: Field) => Object.values(properties)
   .every(p => p.type === 'object');
 const hasMembers = (name: string, f: Field): f is Required<Field> =>
@@ -104,7 +104,7 @@ function sizeOf(name: string, text: string) {
 }
 
 /* The value typed in a field; undefined if it was left empty, since the server
-   has the default. */
+   knows the default. */
 function valueOf(data: FormData, name: string, field: Field): unknown {
   const text = String(data.get(name) ?? '').trim();
   if (field.type === 'boolean') return text === 'on';
@@ -142,9 +142,9 @@ const Knows = createContext<Known>({});
 /*
  * A button that opens a form, and sends its values to the path. operation: the
  * path in the description, if it differs; values: initial values of the fields;
- * fixed: values that are sent without a field; main: the fields that are shown
- * first, if not all; the others are folded; known: values to choose from, by the
- * last part of a field's name.
+ * fixed: values that are sent without a field; main: the fields shown first,
+ * if not all; the others are folded; known: values to choose from, by the last
+ * part of a field's name.
  */
 type Making<T> = { word: string; title: string; path: string;
   operation?: string; method?: Method; values?: Values; fixed?: Values;
@@ -268,7 +268,7 @@ function Choice(entry: Entry & { field: Required<Field> }) {
       value={of?.[kind]} /></fieldset>;
 }
 
-/* Any number of several words. */
+/* A choice of any number of words. */
 function Several(entry: Entry) {
   const { name, field, value } = entry, chosen = value as string[] | undefined;
   return <fieldset class="group several"><legend>{titleOf(name)}</legend>

@@ -1,6 +1,6 @@
 /*
- * A range in groups: what each host costs, or each value of a label of profiles
- * or of their samples. A click on one shows it alone.
+ * A range in groups: the cost of each host, or of each value of a label of
+ * profiles or their samples. A click on one shows it alone.
  */
 import { useState } from 'preact/hooks';
 import { percent, quantity, visible } from '../flame/text.js';
@@ -12,11 +12,11 @@ import { to } from './route';
 import { TRACE, useTraces } from './source';
 import { useData } from './use';
 
-/* People read zone where the address has label.zone. */
+/* People see zone where the address has label.zone. */
 export const wordOf = (by: string) => by.replace(/^(label|sample)\./, '');
 
-/* True if a view is restricted by labels of samples, which choose no windows: an
- * answer that is made of windows alone would be of all samples. */
+/* True if a view is restricted by labels of samples, which select no windows:
+ * an answer made from windows alone would include all samples. */
 export const isOfSamples = (only: Labels) =>
   Object.keys(only).some(name => name.startsWith('sample.'));
 
@@ -27,7 +27,7 @@ export const labelsOf = (query: URLSearchParams): Labels =>
   Object.fromEntries([...query].filter(([name]) =>
     /^(host$|label\.|sample\.)/.test(name)));
 
-/* The groups that are shown alone; a click shows the others, too. */
+/* The groups shown alone; a click shows the others again. */
 export const Chips = ({ only, show }: { only: Labels;
   show: (only: Labels) => void }) => <>
   {Object.entries(only).map(([name, value]) => <button type="button"
@@ -39,7 +39,7 @@ export const Chips = ({ only, show }: { only: Labels;
 </>;
 
 /* True if threads and times of samples were kept: captures of CPU time keep
- * them, but not uploads. */
+ * them, uploads do not. */
 export const hasThreads = (r: Result) => r.profileType === 'cpu' &&
   isSession(r.id) && r.status === 'completed' && r.host !== '';
 
@@ -81,7 +81,7 @@ export function Threads({ id }: { id: string }) {
   </>;
 }
 
-/* A group compared with the others in the same range. */
+/* The comparison of a group with the others in the same range. */
 const against = ({ from, to: until, service, profileType: type }: Grouping,
   by: string, value: string) => {
   const range = `${Date.parse(from)}..${Date.parse(until)}`;
@@ -112,8 +112,8 @@ export function Groups({ name, asked, unit = '', choose, capture }: {
   const most = Math.max(...data.groups.flatMap(g =>
     g.points.map(p => p.rate ?? 0)), 1);
   const isTrend = data.groups.some(g => g.points.length > 0);
-  /* labels of samples choose no profiles, so that no others are left; the others
-   * are those of the whole service */
+  /* labels of samples select no profiles, so there are no others to compare
+   * with; the others come from the whole service */
   const isCompared = data.groups.length > 1 && !data.by.startsWith('sample.') &&
     Object.keys(labelsOf(new URLSearchParams(asked))).length === 0;
   const amount = (v: number) => quantity(v, unit) +

@@ -1,7 +1,7 @@
 /*
  * The heat map of a capture: a column for each second, a row for each slot of
- * it, and threads as lanes below. A selected range has a flame graph, two
- * ranges a comparison.
+ * a second, and threads as lanes below. A selected range has a flame graph,
+ * two ranges a comparison.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { clock, shorten, visible } from '../flame/text.js';
@@ -18,7 +18,7 @@ import { lengthOf, partId, resultPath, toResult, type Result }
 import { go, usePlace } from './route';
 import { useData } from './use';
 
-/* A column is a second, or a tenth of one in short captures. */
+/* A column is a second, or a tenth of a second in short captures. */
 const SHORT_S = 20;
 const LANES = 8, LEAST_PX = 2; /* of a column */
 const columnMs = (r: Result) => r.durationSeconds < SHORT_S ? 100 : 1000;

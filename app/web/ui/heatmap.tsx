@@ -1,6 +1,6 @@
 /*
  * Canvases of the heat map. A cell is a slot of time: time runs upwards in a
- * column, and then goes on at the bottom of the next. A range is a stretch of
+ * column, and continues at the bottom of the next. A range is a period of
  * time, not a rectangle.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
@@ -9,7 +9,7 @@ import { lengthOf } from './result';
 
 export type Span = { from: number; to: number }; /* ms */
 
-/* From no sample to most: red, green and blue of steps of equal width. */
+/* From no samples to most: red, green and blue at equal steps. */
 const RAMPS = {
   light: [[240, 242, 245], [253, 224, 200], [247, 164, 104], [222, 92, 22],
     [120, 38, 4]],
@@ -43,8 +43,8 @@ function pixels(width: number, height: number, most: number,
   return image;
 }
 
-/* Draws at the size that a canvas has now, and again when that changes, or the
- * theme does. */
+/* Draws at the current size of a canvas, and again when the size or the theme
+ * changes. */
 function useDrawn(draw: (canvas: HTMLCanvasElement) => void,
   inputs: unknown[]) {
   const at = useRef<HTMLCanvasElement>(null);
@@ -62,7 +62,7 @@ function useDrawn(draw: (canvas: HTMLCanvasElement) => void,
   return at;
 }
 
-/* The image, with sharp edges, over the whole canvas. */
+/* Draws an image, with sharp edges, over the whole canvas. */
 function paint(canvas: HTMLCanvasElement, image: ImageData) {
   const small = document.createElement('canvas');
   small.width = image.width;
@@ -193,8 +193,7 @@ export function HeatMap({ slots, slotMs, columnMs, durationMs, began, span,
 
 const TOLD = 120;
 
-/* Samples of several columns together, so few that a screen reader can read
-   them out. */
+/* Sums of samples over several columns, few enough for a screen reader. */
 function sumsOf(slots: number[], rows: number, columns: number) {
   const each = Math.ceil(columns / TOLD), sums: [number, number][] = [];
   for (let i = 0; i < columns; i += each)

@@ -1,5 +1,5 @@
 /* Objects of the API as people type them: a line for each value, NAME = VALUE,
- * with dots in the name of a value that lies deeper. */
+ * with dots in the names of nested values. */
 type Values = Record<string, unknown>;
 
 function valueOf(text: string) {

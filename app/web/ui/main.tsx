@@ -14,7 +14,7 @@ import { useRetry } from './use';
 
 type Who = Caller | 'asking' | 'nobody' | 'over' | Error;
 
-/* A user who was authenticated by a single sign-on at nginx. */
+/* True for a user authenticated by single sign-on at nginx. */
 const isSso = (who: Who) => typeof who === 'object' && 'actor' in who &&
   who.actor.startsWith('sso:');
 
@@ -62,7 +62,7 @@ function App() {
       return old === 'asking' ? old : 'over';
     }));
     ask();
-    /* a link that is pasted while this page is open changes only the address */
+    /* a link pasted while this page is open changes only the address */
     addEventListener('hashchange', () => {
       if (location.hash.startsWith(LINK)) location.reload();
     });
@@ -123,8 +123,8 @@ function Loaded({ page, ...props }: { page: Page } & PageProps) {
   useEffect(() => {
     page.load().then(m => set(() => m.default), setError);
   }, [page]);
-  /* once the server answers again, it has the module, or the page of a newer
-   * release */
+  /* when the server answers again, it has the module, or a newer release's
+   * page */
   useEffect(() => {
     if (!error) return;
     const timer = setInterval(() => whoIsThere().then(() => location.reload(),

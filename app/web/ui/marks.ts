@@ -8,9 +8,9 @@ import { useData } from './use';
 export type Mark = { at: number; kind: 'capture' | 'baseline' | 'trigger' |
   'restart' | 'shift'; text: string; href?: string; result?: Result;
   baseline?: Baseline;
-  within?: [number, number] /* when it was, if that is not certain */ };
+  within?: [number, number] /* bounds of the time, if it is uncertain */ };
 
-/* The word for one, and for several. */
+/* The singular and the plural. */
 export const KINDS: Record<Mark['kind'], [string, string]> = {
   capture: ['capture', 'captures'],
   baseline: ['baseline', 'baselines'],
@@ -19,7 +19,8 @@ export const KINDS: Record<Mark['kind'], [string, string]> = {
   shift: ['change', 'changes'],
 };
 
-/* A worker that starts, and a service that is added, find what runs already. */
+/* A worker that starts, or a service that is added, finds what already
+ * runs. */
 const FOUND_MS = 10e3;
 
 async function load(service: string, type: string, signal: AbortSignal) {
@@ -40,7 +41,7 @@ const NAMED = { capture: ({ durationSeconds: n }: Result) =>
   n > 0 ? `capture of ${n} s` : 'capture', trigger: ({ labels }: Result) =>
   `trigger ${labels.trigger} fired` };
 
-/* Captures of one moment are distinguished by their hosts. */
+/* Captures at the same time are distinguished by their hosts. */
 const whereIs = (captures: Result[]) => new Set(captures.map(r => r.host)).size
   > 1 ? ({ host }: Result) => host && ` on ${host}` : () => '';
 

@@ -24,9 +24,9 @@ type Rule = Record<string, unknown>;
 const PAUSE_MS = 300, REFRESH_MS = 5e3, SHOWN = 8;
 /* Programs that run others: their executable says little. */
 const INTERPRETER = /\/(python|node|java|ruby|php|perl|luajit|bash|dash|sh)[\d.]*$/;
-const WORDS_MAX = 500; /* of a pattern; the API takes 512 bytes */
+const WORDS_MAX = 500; /* length of a pattern; the API accepts 512 bytes */
 
-/* The text, once typing has paused. */
+/* The text after typing has paused. */
 function useSettled(text: string) {
   const [settled, set] = useState(text);
   useEffect(() => {
@@ -50,7 +50,7 @@ const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 /*
  * A pattern for a program that an interpreter runs: the first two words
- * identify it, unless the second one is an option.
+ * identify it, unless the second is an option.
  */
 function patternOf(command: string) {
   const [first, second = ''] = command.split(' ');
@@ -60,7 +60,7 @@ function patternOf(command: string) {
 }
 
 /* The part that differs between the pods of one owner: five random letters,
- * after a hash if that is a deployment. */
+ * preceded by a hash if the owner is a deployment. */
 const LETTER = '[bcdfghjklmnpqrstvwxz2456789]';
 const RANDOM = new RegExp(`(-${LETTER}{6,10})?-${LETTER}{5}$`);
 
@@ -74,7 +74,7 @@ function programOf({ unit, executable, command, container, project,
       ? script : executable;
 }
 
-/* The match that means a process and its successors after a restart. */
+/* The match for a process and its successors after a restart. */
 function matchOf({ unit, executable, command, container, namespace, pod,
   project, service, otelService }: Process) {
   if (pod) return `pod.namespace = ${namespace}\n`
@@ -85,13 +85,13 @@ function matchOf({ unit, executable, command, container, namespace, pod,
   if (unit.endsWith('.service') && !/^user@\d+\./.test(unit))
     return `unit = ${unit}`;
   if (otelService) return `otelService = ${otelService}`;
-  /* a match is one line, so a path with control characters is not a match */
+  /* a match is one line, so a path with control characters cannot be one */
   return executable && !INTERPRETER.test(executable) &&
     !/[\0-\x1f]/.test(executable) ? `exe = ${executable}`
     : `cmdline = ${patternOf(command)}`;
 }
 
-/* The busiest first; idle ones by name. */
+/* Busiest first, idle ones by name. */
 const named = ({ of }: Program) => programOf(of).replace(/^.*\//, '');
 const byCost = (a: Program, b: Program) => Math.round(100 * b.cpus) -
   Math.round(100 * a.cpus) || named(a).localeCompare(named(b));

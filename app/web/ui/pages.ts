@@ -1,8 +1,8 @@
 /*
- * The pages: the pattern of the path, with names for its parts; the word in the
- * navigation, if any, and whether only administrators, or operators too, see
- * it; whether the page takes the whole width, while others are limited to a
- * readable width; and the module that draws the page, loaded when needed.
+ * The pages: the pattern of the path, with names for its parts; the word in
+ * the navigation, if any, and whether it is only for administrators, or for
+ * operators too; whether the page takes the whole width rather than a readable
+ * one; and the module that draws the page, loaded when needed.
  */
 import type { ComponentType } from 'preact';
 import type { Caller } from './api';

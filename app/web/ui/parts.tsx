@@ -19,7 +19,8 @@ export function Failure({ error, again }:
 export const capital = (text: string) =>
   text.charAt(0).toUpperCase() + text.slice(1);
 
-/* A message of the API, which begins with a small letter, as a sentence. */
+/* A message of the API, which begins with a lower-case letter, as a
+ * sentence. */
 export function sentence(text: string) {
   const whole = capital(text);
   return /[.!?]$/.test(whole) ? whole : whole + '.';
@@ -69,8 +70,8 @@ export function Time({ at, isExact }: { at: string; isExact?: boolean }) {
   </time>;
 }
 
-/* Closes a <details> that covers the page on Escape, or on a click
-   elsewhere. */
+/* On Escape, or on a click elsewhere, closes a <details> that covers the
+   page. */
 export function usePop() {
   const at = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
@@ -89,7 +90,7 @@ export function usePop() {
   return at;
 }
 
-/* When a signed link expires: its signature begins with the hour. */
+/* When a signed link expires: its signature starts with the hour. */
 function ends(url: string) {
   const hour = Number(new URL(url).searchParams.get('signature')?.split('.')[0]);
   return hour > 0 ? `It works until ${clock(hour * 36e5)}.` : '';

@@ -42,7 +42,8 @@ async function columnsOf(reply: Response) {
 type Policy = { createScriptURL: (url: string) => string };
 type Factory = { createPolicy: (name: string, rules: Policy) => Policy };
 const { trustedTypes } = window as { trustedTypes?: Factory };
-/* The server's policy allows this script only; Firefox may lack such policies. */
+/* The server's policy allows HTML from this script only; Firefox may lack such
+ * policies. */
 const template = () => document.getElementById('profile-parts') as
   HTMLTemplateElement;
 const rules: Policy = { createScriptURL: () => template().dataset.worker! };
@@ -51,8 +52,8 @@ const newWorker = () => new Worker(policy.createScriptURL(''),
   { type: 'module' });
 
 /* address: the URL of the profile's other formats; isOld: another profile is
-   being loaded; version: the label of all that is shown; verdictAt: where the
-   verdict of a comparison is shown instead. */
+   being loaded; version: the label of all that is shown; verdictAt: another
+   place to show the verdict of a comparison. */
 export function Profile({ doc, address, isOld = false, version, verdictAt }: {
   doc: Doc; address: string; isOld?: boolean; version?: string;
   verdictAt?: RefObject<HTMLElement | null> }) {
@@ -80,8 +81,8 @@ export function Profile({ doc, address, isOld = false, version, verdictAt }: {
 const partOf = (root: HTMLElement, part: string) =>
   root.querySelector(`[part=${part}]`)!;
 
-/* One more export, which saved pages lack: speedscope loads a profile from this
-   server with the reader's session. It does not show comparisons. */
+/* An export that saved pages lack: speedscope loads a profile from this server
+   with the reader's session. It does not show comparisons. */
 function addSpeedscope(formats: Element, doc: Doc, address: string) {
   if (doc.base) return;
   const a = document.createElement('a');

@@ -1,4 +1,5 @@
-/* A capture as the API returns it, and what pages share about captures. */
+/* A capture as the API returns it, and functions about captures that pages
+ * share. */
 import { get, PROFILING } from './api';
 import { sentence } from './parts';
 import { WAYS, type ProfileResult } from './replies';
@@ -9,7 +10,8 @@ export type Result = ProfileResult & {
   quality: { verdict: string; goroutines?: number };
 };
 
-/* Windows of continuous profiling are sums: they know no times inside. */
+/* True for a capture; windows of continuous profiling are sums, without times
+ * inside. */
 export const isSession = (id: string) => id.startsWith('sess-');
 
 /* The reliability of a completed capture, in a word. */
@@ -31,7 +33,8 @@ export const lengthOf = (ms: number) => `${Number((ms / 1000).toFixed(2))} s`;
 export const resultPath = (id: string) =>
   `${PROFILING}/${encodeURIComponent(id)}`;
 export const toResult = (id: string) => to(`/p/${encodeURIComponent(id)}`);
-/* The page to open first: for goroutines and threads, that of their stacks. */
+/* The page to open first: for goroutines and threads, the page of their
+ * stacks. */
 export const toFirst = (id: string, type: string) => toResult(id) +
   (type === 'goroutine' ? '/threads' : '');
 export const toService = (name: string, query?: Record<string, string>) =>
@@ -41,7 +44,8 @@ export const toSettings = (name: string) =>
   to(`/s/${encodeURIComponent(name)}/settings`);
 
 /* The reason why a type is not profiled continuously. Only Go programs count
-   their waits all the time; waits of others are measured during captures. */
+   their waits all the time; waits of other programs are measured during
+   captures. */
 const has = (profileType: string, by: string) =>
   WAYS.some(({ type, engine }) => type === profileType && engine === by);
 const isOfGo = (type: string) => has(type, 'BUCKETS') && !has(type, 'HEAP');

@@ -1,6 +1,6 @@
 /*
- * All services: what runs, what it costs, the last capture, another one. One
- * request has all that changes often.
+ * All services: what runs, what it costs, the last capture, and a button for
+ * another. One request returns all that changes often.
  */
 import { useEffect, useState } from 'preact/hooks';
 import { all, PROFILING, type Caller } from './api';
@@ -20,8 +20,8 @@ const NOTHING: Missing[] = [];
 
 const REFRESH_MS = 15e3, SLOW_MS = 60e3;
 
-/* A type that cannot be profiled continuously, but perhaps captured, is shown
-   in the settings only. */
+/* A type that may be captured but not profiled continuously is shown only in
+   the settings. */
 const missingOf = ({ unsupported }: ContinuousProfile): Missing[] =>
   unsupported.map(({ profileType: type, missing }) => ({ type,
     why: `${type} needs ${missing}` }));
@@ -140,7 +140,7 @@ const Last = ({ service: { lastProfileId: id, lastProfileType: type,
 const NAME = 'name', CPU = 'cpu';
 const cpus = (ns: number) => `${(ns / 1e9).toFixed(2)} CPUs`;
 
-/* The cost of a service over the last hour. All lines have one scale. */
+/* The cost of a service over the last hour. All lines have the same scale. */
 function Trend({ service: { cpu, cpuPerSecond }, most }:
   { service: ServiceOverview; most: number }) {
   if (cpuPerSecond === null) return <span class="quiet">none</span>;
@@ -179,7 +179,7 @@ function Silent({ workers }: { workers: Worker[] }) {
   </div>;
 }
 
-/* The form is loaded when it is opened. */
+/* The form is loaded when opened. */
 function AddService() {
   const [Form, set] = useState<typeof Make>();
   useEffect(() => { import('./form').then(m => set(() => m.Make)); }, []);

@@ -103,8 +103,9 @@ function Processes({ at }: { at: string }) {
   </section>;
 }
 
-/* The newest capture of each type that the service may have, or has: among its
-   newest captures of all types or, if there are more of these, on its own. */
+/* The newest capture of each type that the service may have, or has: from its
+   newest captures of all types or, if there are more, from a request for the
+   type. */
 async function newest(name: string, signal: AbortSignal) {
   const captured = (await fields()).profileType.enum!;
   const { items, nextCursor } = await get<{ items: Result[];
@@ -118,7 +119,7 @@ async function newest(name: string, signal: AbortSignal) {
   return found.filter(t => t.isCaptured || t.last);
 }
 
-/* True if the type is profiled all the time. */
+/* Shows that the type is profiled all the time. */
 function Always({ type, of }: { type: string; of?: ContinuousProfile }) {
   if (!of?.enabled || !of.profileTypes.includes(type)) return null;
   const isBroken = [...of.unsupported, ...of.failing].some(u =>
@@ -127,8 +128,8 @@ function Always({ type, of }: { type: string; of?: ContinuousProfile }) {
     : <a href={toService(of.service, { type })}>yes</a>;
 }
 
-/* The types of the service: those of its captures or, before there is one,
-   those that are expected. */
+/* The types of the service: those of its captures or, if there are none yet,
+   the expected ones. */
 function Types({ name, lacks, continuous, mayStart }: { name: string;
   lacks: UnsupportedNow[]; continuous?: ContinuousProfile;
   mayStart: boolean }) {

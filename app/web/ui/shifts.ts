@@ -1,4 +1,4 @@
-/* Since when a function costs more or less, in words and as marks. */
+/* The times since which functions cost more or less, in words and as marks. */
 import { shorten } from '../flame/text.js';
 import type { Mark } from './marks';
 import type { Shift, Shifted } from './replies';

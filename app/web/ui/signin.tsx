@@ -14,7 +14,7 @@ const ADVICE: Record<string, string> = {
 const advice = (e: unknown) =>
   e instanceof ApiError ? ADVICE[e.code] ?? sentence(e.message) : String(e);
 
-/* wrong: why the sign-in link that was opened failed. */
+/* wrong: why the opened sign-in link failed. */
 export function SignIn({ isOver, wrong, done }:
   { isOver: boolean; wrong: string; done: (caller: Caller) => void }) {
   const [key, setKey] = useState('');
@@ -67,8 +67,8 @@ export function SignIn({ isOver, wrong, done }:
   </main>;
 }
 
-/* A link asks for confirmation: a user who follows a stranger's link would work
-   under the stranger's key. */
+/* A link asks for confirmation: a user who follows somebody else's link would
+   work under that person's key. */
 export function Offer({ caller, accept, decline }: { caller: Caller;
   accept: () => void; decline: () => void }) {
   const yes = useRef<HTMLButtonElement>(null);

@@ -3,8 +3,8 @@
  * of addresses, sourceLink, with {file}, {line} and {version}. {file:FOLDER/} is
  * the path below that folder; other files then have no link.
  *
- * Names of files come from profiled programs: they are parts of a path, and
- * never leave it.
+ * Names of files come from profiled programs: they become parts of a path, and
+ * cannot leave it.
  */
 import { get } from './api';
 import type { Service } from './replies';
@@ -17,7 +17,7 @@ type Sourced = Service & { labels: Record<string, string> };
 const NEWEST = 'HEAD'; /* the newest revision, at GitHub, GitLab and Gitea */
 export const noLink: Linked = () => '';
 
-/* Without "." and ".."; null if it leads out of where it begins. */
+/* A path without "." and ".."; null if it leads above its start. */
 function plain(file: string) {
   const parts: string[] = [];
   for (const part of file.split('/')) {
@@ -50,8 +50,8 @@ export function linker({ sourceLink, labels }: Sourced, version = ''): Linked {
   };
 }
 
-/* The address of a trace and a span of it; '' if none is known. Values come
- * from profiled programs, so they are parts of a path or a query. */
+/* The address of a trace and one of its spans; '' if unknown. Values come from
+ * profiled programs, so they are encoded as parts of a path or a query. */
 function traced({ traceLink }: Sourced, trace: string, span: string) {
   if (!/^https?:\/\//.test(traceLink) || !trace) return '';
   return traceLink.replace(/\{(trace|span)\}/g, (_, what: string) =>

@@ -1,4 +1,4 @@
-/* Stacks that goroutines or threads share, as rows that open. */
+/* Stacks shared by goroutines or threads, as rows that open. */
 import { Fragment, type ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { shorten, visible } from '../flame/text.js';
@@ -27,7 +27,7 @@ const keyOf = (s: Stack) => [s.class, s.waitReason, s.createdBy,
 const UNITS: [number, string][] = [[86400, 'd'], [3600, 'h'], [60, 'min'],
   [1, 's']];
 
-/* How long, in the two largest units: 3 h 20 min. */
+/* A duration in its two largest units: 3 h 20 min. */
 function lasting(seconds: number) {
   const at = UNITS.findIndex(([size]) => seconds >= size);
   if (at < 0) return 'under 1 s';
@@ -61,8 +61,8 @@ function Bar({ n, most }: { n: number; most: number }) {
 
 /*
  * about: a line instead of state and creator. two: shows the counts of both
- * sides. linked: addresses of places in the source; lay: lays the trend of a function
- * over the chart; over: the function that is shown there.
+ * sides. linked: addresses of places in the source; lay: lays a function's
+ * trend over the chart; over: the function shown there.
  */
 export function Rows<T extends Stack>({ items, first, most, about, two, over,
   lay, linked = noLink }: { items: T[]; first: number; most: number;
@@ -118,7 +118,7 @@ function Place({ at, linked }: { at: string; linked: Linked }) {
     {visible(at)}</a> : <>{visible(at)}</>;
 }
 
-/* The whole stack, leaf first; functions of the program itself stand out. */
+/* The whole stack, leaf first; the program's own functions stand out. */
 function Frames({ stack, over, lay, linked }: { stack: Stack; over?: string;
   linked: Linked; lay?: (name: string) => void }) {
   const [said, say] = useState('');

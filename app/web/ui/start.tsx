@@ -1,6 +1,6 @@
 /*
- * Profile now: a form of what StartProfile takes. Names, limits and defaults
- * are those of the server's own description.
+ * Profile now: a form with the fields of StartProfile. Names, limits and
+ * defaults come from the server's own description.
  */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { all, ApiError, get, post, PROFILING } from './api';
@@ -30,7 +30,7 @@ export const fields = () => describe().then(doc =>
   doc.paths[`${PROFILING}/start`].post.requestBody
     .content['application/json'].schema.properties);
 
-/* All types, of which fields() has those that are captured. */
+/* All types; fields() has only those that can be captured. */
 export const types = () => describe().then(doc =>
   doc.paths[`${PROFILING}/history`].get.parameters
     .find(p => p.name === 'profileType')!.schema.enum!);
@@ -54,7 +54,7 @@ async function foresee(service: string, signal: AbortSignal) {
     get<Service>(at, signal),
     all<{ host: string }>(at + '/processes', signal)]);
   const hosts = [...new Set(processes.map(p => p.host))].sort();
-  /* the processes of a service that was just added may not be known yet */
+  /* the processes of a newly added service may not be known yet */
   const { lookedAt } = processes.length > 0 ? { lookedAt: '' }
     : await get<{ lookedAt: string | null }>(at + '/processes?limit=1', signal);
   return { match: toLines(of.match), lacks: of.unsupported, hosts,
@@ -62,7 +62,7 @@ async function foresee(service: string, signal: AbortSignal) {
       !hasPagesOnly(of) };
 }
 
-/* Warns before a capture begins that it would fail, and says what to do. */
+/* Warns before a capture starts that it would fail, and shows what to do. */
 function Foreseen({ service, match, isIdle, lack, leave }: { service: string;
   match: string; isIdle: boolean; lack?: UnsupportedNow; leave: () => void }) {
   return <div class="foreseen" role="status">
@@ -173,7 +173,7 @@ function Inputs({ fields, service, type: first, rate: firstRate, cancel }:
   </form>;
 }
 
-/* A capture of that service and type may run already: it can be watched. */
+/* A capture of the service and type may already be running: links to it. */
 function Refused({ error }: { error: Error }) {
   const running = error instanceof ApiError && error.details.profileId;
   return <p class="bad" role="alert">{sentence(error.message)}

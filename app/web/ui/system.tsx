@@ -36,7 +36,7 @@ export default function System() {
   </>;
 }
 
-/* The part of one CPU that a worker has used since it started. */
+/* The share of one CPU that a worker has used since its start. */
 function cpuOf({ startedAt, heartbeatAt }: Omit<Worker, 'capabilities'>,
   seconds?: number) {
   const lived = (Date.parse(heartbeatAt) - Date.parse(startedAt)) / 1000;

@@ -1,6 +1,6 @@
 /*
- * Light or dark before the first paint: a white page must not flash. Later
- * changes are made by app/web/flame/theme.js, which keeps the choice.
+ * Light or dark before the first paint: a white page must not flash.
+ * app/web/flame/theme.js makes later changes, and stores the choice.
  */
 {
   const kept = localStorage.getItem('stoker-theme');

@@ -1,6 +1,6 @@
 /*
- * The goroutines, or threads, of a capture: how many are where, what they wait
- * for, what created them, and which may never continue; with ?base=, what
+ * The goroutines, or threads, of a capture: their numbers by stack, what they
+ * wait for, what created them, and which may never continue; with ?base=, what
  * changed since another capture.
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
@@ -111,7 +111,7 @@ function Shown({ result, analysis }:
   </div>;
 }
 
-/* True when what was typed is in a name, a place or a reason. */
+/* True if a name, a place or a reason contains the typed text. */
 function has(s: Stack, typed: string) {
   const wanted = typed.toLowerCase();
   return !wanted || [...s.frames, ...s.locations, s.createdBy, s.waitReason,

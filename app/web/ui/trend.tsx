@@ -13,8 +13,8 @@ import { useData } from './use';
 
 const REST_MS = 200; /* arrow keys pass over many functions */
 
-/* The function that is selected in the profile below, which may have been there
- * first: the address has it too. */
+/* The function selected in the profile below. The profile may have loaded
+ * first, so the address is read, too. */
 function useFunction() {
   const [name, set] = useState(() =>
     new URLSearchParams(location.hash.slice(1)).get('fn') ?? '');
@@ -50,13 +50,13 @@ export function knownOf(trend: Trend) {
       : Date.parse(trend.to))];
 }
 
-/* The halves of the part of a trend that has values. */
+/* The two halves of the time for which a trend has values. */
 export function halvesOf(trend: Trend) {
   const [from, until] = knownOf(trend), half = Math.floor((from + until) / 2);
   return [`${from}..${half}`, `${half}..${until}`];
 }
 
-/* Since when a function costs more or less in the range of a trend. */
+/* The times since which a function costs more or less in a trend's range. */
 function useShifted(trend: Trend, name: string,
   only: Record<string, string>): Shifted | undefined {
   const q = new URLSearchParams({ from: trend.from, to: trend.to,
@@ -85,7 +85,7 @@ export function Costs({ trend, unit, choose, marks = NO_MARKS, bands, only = {},
   const q = new URLSearchParams({ from: trend.from,
     service: trend.service, profileType: trend.profileType, to: trend.to,
     step: `${trend.stepSeconds}s`, function: name, ...only });
-  /* the trend of the previous range stays until that of the next has arrived */
+  /* the trend of the old range stays until the new one's has arrived */
   const part = useData(name && `${trend.service} ${trend.profileType} ${name}`,
     async signal => name
       ? get<Trend>(`${PROFILING}/history/series?${q}`, signal)

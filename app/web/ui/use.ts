@@ -12,7 +12,7 @@ export type Loaded<T> = {
 
 const RETRY_MS = 5e3;
 const IS_AWAY = ['ApiTimeout', 'ApiUnavailable', 'StoreUnavailable'];
-/* True for an error that goes away once the server, the API behind it or the
+/* True for an error that goes away when the server, the API behind it or the
    store is back. */
 const isUnreachable = (e: unknown) => e instanceof ApiError &&
   (e.status === 0 || IS_AWAY.includes(e.code));

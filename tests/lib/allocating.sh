@@ -1,4 +1,5 @@
-# Compares the allocations that the target allocating counts with a capture's.
+# Compares a capture's allocations with those that the target allocating
+# counts.
 #
 #	. tests/lib/e2e.sh
 #	. tests/lib/once.sh
@@ -16,9 +17,9 @@ measure() { # name
   kill -USR1 "${pids[$1]}"
   wait_for 10 [ -s "$tmp/$1.truth" ]
 }
-# Captures programs at the same time, within the time that each measures, and
-# ends them: for 5 s, or for LASTS. Memory is captured for longer, since each of
-# its first samples stands for 64 KiB.
+# Captures programs at the same time, for 5 s or LASTS, while each measures
+# itself; then ends them. Memory is captured for longer, since each of its
+# first samples stands for 64 KiB.
 capture() { # type, names
   local type=$1 name lasts=${LASTS:-5}
   [ "$type" != memory ] || lasts=15
@@ -36,8 +37,8 @@ capture() { # type, names
     kill -KILL "${pids[$name]}"
   done
 }
-# Shares of functions must be within some points plus four standard errors, and
-# the sum within some percent.
+# Shares of functions must be within `points` plus four standard errors, and
+# the sum within `percent`.
 agree() { # name, value, column of the truth, points, percent
   local lasted kept
   kept=$(quality "$1" samplesInUse)
@@ -59,7 +60,7 @@ agree() { # name, value, column of the truth, points, percent
       exit bad || sum < (1 - percent / 100) * all || sum > (1 + percent / 100) * all
     }' "$tmp/$1.truth" "$tmp/got"
 }
-# True if the code of a process is that of its files: it has no breakpoint.
+# True if the code of a process equals its files': it has no breakpoint.
 is_whole() { # pid
   local range perms offset path start bytes rest
   while read -r range perms offset _ _ path; do

@@ -68,7 +68,7 @@ any_sample(struct profile *p, unsigned *seed)
 	         any_string(p, seed)},
 		{any_string(p, seed), 0, any(seed), 0},
 	};
-	/* sums of equal samples stay in range */
+	/* so that sums of equal samples stay in range */
 	const int64_t v[] = {any(seed) >> 8, any(seed) >> 8};
 	uint32_t stack[8], n = (unsigned)rand_r(seed) % 8;
 

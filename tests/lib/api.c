@@ -52,7 +52,7 @@ write_conf(struct test_api *a, int n, const char *extra)
 	close(fd);
 }
 
-/* The process dies when the test ends, however that ends. */
+/* The process dies when the test ends, however it ends. */
 static pid_t
 start_process(const struct test_api *a)
 {

@@ -1,5 +1,5 @@
 /*
- * A pool of real stoker-api processes with a new store, which has the service
+ * A pool of real stoker-api processes with a new store that has the service
  * "svc" of tenant "t", a live worker, and one process of svc.
  */
 #pragma once
@@ -31,7 +31,7 @@ struct test_api {
 	int listener;
 	pid_t pids[API_MAX_POOL];
 	int n;
-	void (*enter)(void);         /* NULL: nothing */
+	void (*enter)(void);         /* called first by each process, or NULL */
 	char keys[6][TOKEN_KEY_MAX]; /* OTHER: an admin of tenant "other";
 	                                WORKER: of TEST_AGENT */
 };
@@ -43,9 +43,9 @@ struct ask {
 	const char *bearer;        /* instead of a key */
 	const char *authorization; /* the whole header, instead of both */
 	const char *org;           /* X-Scope-OrgID */
-	const char *method;        /* GET */
+	const char *method;        /* NULL: GET */
 	const char *path;
-	const char *body; /* sent as application/json unless type says */
+	const char *body; /* sent as application/json unless type is set */
 	size_t body_len;  /* 0: body is a text */
 	const char *type;
 	const char *tenant, *accept, *if_none_match, *idempotency;
@@ -57,7 +57,8 @@ struct ask {
 
 /* Starts n processes; extra is appended to [api]. */
 struct test_api test_api(int n, const char *extra);
-/* The same, of processes that first call enter(), to lack something. */
+/* As test_api(), for processes that first call enter(), to make them lack
+ * something. */
 struct test_api test_api_in(int n, const char *extra, void (*enter)(void));
 void test_api_done(struct test_api *a);
 /* Returns the CPU time of all processes so far, in seconds. */
@@ -70,22 +71,22 @@ void test_api_restart(struct test_api *a, int i);
 /* Make a request in two steps. */
 int ask_begin(struct test_api *a, struct ask q);
 struct client_reply ask_end(int fd);
-/* Asks and waits for the reply. Inline, since the command line has a function
- * of this name. */
+/* Makes a request and waits for the reply. Inline, since the command line has
+ * a function of this name. */
 static inline struct client_reply
 ask(struct test_api *a, struct ask q)
 {
 	return ask_end(ask_begin(a, q));
 }
 
-/* Returns a member of the reply as text; "" if it is missing or no text. */
+/* Returns a member of the reply as text; "" if it is missing or not a text. */
 const char *reply_text(const struct client_reply *r, const char *name);
 const char *reply_detail(const struct client_reply *r, const char *name);
 /* Fails unless the reply is this error. */
 void assert_error(const struct client_reply *r, int status, const char *code);
 
-/* From now on the worker reports that it has just looked at processes, and that
- * those in the store are all. */
+/* From now on, the worker reports that it has just looked at processes, and
+ * that the store has all of them. */
 void test_looks(struct test_api *a);
 /* Reports that the worker has looked, and has seen no process of svc. */
 void test_sees_nothing(struct test_api *a);
@@ -99,5 +100,5 @@ void test_upload(struct test_api *a, const struct profile *p, const char *type,
                  char id[static ID_MAX]);
 /* Makes a session that a worker is capturing. */
 struct job_ref test_capture(struct test_api *a);
-/* Ends that session with a stored profile. */
+/* Ends such a session with a stored profile. */
 void test_capture_end(struct test_api *a, const struct job_ref *ref);

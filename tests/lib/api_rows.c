@@ -49,8 +49,8 @@ good_text(const struct param_row *p, const char *profile)
 	}
 }
 
-/* Returns whether a good query needs the parameter: it is required, or a
- * profile that could be replaced by a range. */
+/* True if a good query needs the parameter: it is required, or it is a
+ * profile, which a range could replace. */
 static bool
 is_asked(const struct param_row *p)
 {

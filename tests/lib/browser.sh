@@ -1,6 +1,6 @@
 # A whole installation and a browser, for scripts in tests/ui that drive the web
-# application. Such a script ends here, with a line that says why, where either
-# is missing.
+# application. If either is missing, the script ends here, with a line that
+# says why.
 #
 #	. tests/lib/browser.sh NAME [TARGET...]	starts it; also copies the targets
 #	ui FILE				runs the tests of a file with playwright

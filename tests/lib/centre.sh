@@ -1,5 +1,5 @@
-# A centre of a fleet: what conf/run/lib.sh starts, on a server's database, with
-# another pool of the API if there are to be two, and without a worker of its own.
+# A centre of a fleet: what conf/run/lib.sh starts, on a server's database,
+# with a second pool of the API if POOLS=2, and without a worker.
 #
 #	. tests/lib/e2e.sh
 #	. tests/lib/centre.sh
@@ -24,7 +24,7 @@ stack_start() {
 }
 
 # Both pools are servers of nginx's upstream: requests that one loses go to the
-# other.
+# other one.
 second_pool() {
   sed "s|^run_dir = .*|run_dir = $STATE/run2|" "$STATE/stoker.conf" >"$STATE/stoker2.conf"
   mkdir "$STATE/run2"

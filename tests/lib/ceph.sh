@@ -1,6 +1,6 @@
-# A one-node Ceph of Debian's with its object gateway: a monitor, a manager, an
-# OSD in a file, and the gateway, which answers at 127.0.0.1:$gate half a minute
-# later. Several hundred MiB of memory.
+# Debian's Ceph on one node, with its object gateway: a monitor, a manager, an
+# OSD in a file, and the gateway, which answers at 127.0.0.1:$gate after half a
+# minute. Takes several hundred MiB of memory.
 #
 #	. tests/lib/e2e.sh
 #	. tests/lib/ceph.sh

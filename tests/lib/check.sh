@@ -37,8 +37,8 @@ leaves() {
   [ $got -eq "$want" ] || { echo "left with $got, expected $want: $out"; return 1; }
 }
 
-# Waits for the end of a capture. result_of may reply early, if too many
-# requests wait already; then it is asked again.
+# Waits for the end of a capture. result_of may reply early if too many
+# requests are waiting; then it is called again.
 finished() { # id
   local result end=$((SECONDS + 120))
   while :; do

@@ -1,5 +1,5 @@
-# A collector of the tests. It keeps each request, inflated, and answers as the
-# file "mode" wants it; it understands nothing of profiles.
+# A collector for tests. It stores each request, inflated, and answers as the
+# file "mode" says; it does not parse profiles.
 #
 #	python3 collector.py PORT DIR
 import gzip, http.server, os, sys, time

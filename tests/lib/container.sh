@@ -1,5 +1,5 @@
-# A container as Docker leaves it on a host: a control group named by its id, and
-# the file that describes it. No runtime runs.
+# A container as it looks on a host of Docker's: a control group named by its
+# id, and the file that describes it. There is no runtime.
 #
 #	container_groups	prints the folder of control groups; fails if none
 #				can be made there

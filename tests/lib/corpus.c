@@ -25,8 +25,8 @@ struct recording {
 
 /* --- the program ---------------------------------------------------------- */
 
-/* Starts the program; returns after its exec, which closes the child's end of a
- * pipe. If traced, the program is then stopped. */
+/* Starts the program; returns after its exec, which closes the child's end of
+ * a pipe. A traced program is then stopped. */
 static pid_t
 run(char *const argv[], bool traced)
 {
@@ -228,9 +228,9 @@ keep_maps(struct corpus *c, pid_t pid)
 	return 0;
 }
 
-/* --- all of it ------------------------------------------------------------ */
+/* --- recordings ----------------------------------------------------------- */
 
-/* A program is loaded and at work when it has a second thread. */
+/* When a program has a second thread, it is loaded and at work. */
 static int
 await_threads(struct recording *r)
 {
@@ -264,7 +264,8 @@ record(struct recording *r, size_t n)
 	return rc ? rc : keep_maps(r->c, r->pid);
 }
 
-/* Steps until the program stops itself; other signals are passed on to it. */
+/* Single-steps until the program stops itself; passes other signals on to
+ * it. */
 static int
 record_steps(struct recording *r, size_t n, unsigned every)
 {
@@ -302,13 +303,13 @@ take_corpus(char *const argv[], size_t n, unsigned every, struct corpus **out)
 		return -errno;
 	rc = every ? record_steps(&r, n, every) : record(&r, n);
 	kill(r.pid, SIGKILL);
-	/* The end of the main thread is reported only after those of the
+	/* The end of the main thread is reported only after the ends of the
 	 * others. */
 	for (size_t i = 0; i < r.ntids; i++)
 		if (r.tids[i] != r.pid)
 			waitpid(r.tids[i], NULL, __WALL);
 	while (waitpid(r.pid, &(int){0}, __WALL) == r.pid)
-		continue; /* a step's stop may come first */
+		continue; /* the stop of a step may come first */
 	if (rc)
 		return rc;
 	*out = TAKE(c);
@@ -366,7 +367,7 @@ void
 corpus_target(const char *name, char out[], size_t size)
 {
 	ssize_t n = readlink("/proc/self/exe", out, size - 1);
-	bool above = false; /* the build's tests/ */
+	bool above = false; /* found tests/ of the build */
 	char *last;
 
 	out[n > 0 ? n : 0] = '\0';

@@ -10,11 +10,11 @@
 #include <sys/types.h>
 
 #define CORPUS_MAX_MAPS 256
-#define CORPUS_STACK    (32 << 10) /* bytes of each */
+#define CORPUS_STACK    (32 << 10) /* bytes of each stack */
 
 struct corpus_map {
 	struct unwind_mapping m;
-	struct elf_image *elf; /* NULL: memory without a file */
+	struct elf_image *elf; /* NULL for memory without a file */
 	struct unwind_table *table;
 	char name[64]; /* last part of its path */
 };
@@ -33,8 +33,8 @@ struct corpus {
 };
 
 /*
- * Runs a program of several threads and, once it has them, takes n samples,
- * one thread after another; then kills it.
+ * Runs a program with several threads, takes n samples once they exist, one
+ * thread after another, and kills the program.
  *
  *   Shape    argv[0] is its path; it inherits our output
  *   Owns     *out is the caller's; corpus_free() it
@@ -43,8 +43,8 @@ struct corpus {
 MUST_CHECK int corpus_record(char *const argv[], size_t n, struct corpus **out);
 /*
  * Records a program with one thread from its first instruction until it stops
- * itself: one sample per `every` instructions, at most n. They are everywhere:
- * in prologues and epilogues, the dynamic linker, handlers.
+ * itself: one sample per `every` instructions, at most n. Samples are
+ * everywhere: in prologues and epilogues, the dynamic linker, handlers.
  */
 MUST_CHECK int corpus_record_steps(char *const argv[], size_t n, unsigned every,
                                    struct corpus **out);

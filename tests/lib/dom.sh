@@ -1,11 +1,11 @@
-# Pages as Chromium has them, for scripts in tests/ui. Such a script ends here,
-# with a line that says why, where the browser or its driver is missing.
+# Pages in Chromium, for scripts in tests/ui. If the browser or its driver is
+# missing, the script ends here, with a line that says why.
 #
 #	. tests/lib/dom.sh NAME
 #	dom ADDRESS PATTERN [WIDTH HEIGHT]	prints a page once it has the pattern
 #
 # Needs B, and the checkout as the current folder.
-# The headless shell needs 3 fifths of the browser's CPU time.
+# The headless shell needs three fifths of the browser's CPU time.
 browser=$(command -v chromium-headless-shell || command -v chromium || command -v google-chrome) || {
   echo "skip $1: no chromium"
   exit 0

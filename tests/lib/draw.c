@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Above this a normal distribution is close enough. */
+/* For a larger mean, a normal distribution is close enough. */
 #define MANY 50
 
 /* Returns a number above 0, up to 1. */
@@ -71,7 +71,7 @@ fill_tables(struct draw *d, uint32_t *small, uint32_t *large)
 	}
 	while (nlarge)
 		d->keep[large[--nlarge]] = 1;
-	while (nsmall) /* by rounding only */
+	while (nsmall) /* left by rounding only */
 		d->keep[small[--nsmall]] = 1;
 }
 
@@ -118,7 +118,7 @@ count(struct draw *d, int64_t n)
 	}
 }
 
-/* --- what the drawn stacks refer to --------------------------------------- */
+/* --- rows of the drawn profile -------------------------------------------- */
 
 /* For each row of the recording, the row of the drawn profile plus 1. */
 struct copy {
@@ -295,7 +295,8 @@ find_places(const struct profile *p, struct places *x)
 	return 0;
 }
 
-/* Makes a stack: another one's inside of a common frame, this one's outside. */
+/* Makes a stack from two that share a frame: this one outside of it, another
+ * inside. */
 static int
 cross(struct copy *c, struct draw *d, const struct places *x,
       const struct sample *s)

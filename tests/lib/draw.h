@@ -1,10 +1,11 @@
 /*
- * Random profiles drawn from a recorded one, as if a slower sampler watched the
- * program go on. Each sample is a stack of the recording, with its probability
- * there. A drawn profile contains only what its stacks refer to.
+ * Random profiles drawn from a recorded one, as if a slower sampler watched
+ * the program continue. Each sample is a stack of the recording, drawn with
+ * its probability there. A drawn profile contains only what its stacks refer
+ * to.
  *
- * Samples are independent: windows drawn one by one and added up, and a window
- * as long as all of them drawn at once, are the same draw.
+ * Samples are independent: windows drawn one by one and added up have the same
+ * distribution as one window of their total length.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 struct draw {
 	const struct profile *p; /* borrowed */
 	uint64_t seed;
-	double weight; /* samples recorded */
+	double weight; /* number of recorded samples */
 	double *keep;  /* by stack, with alias: Walker's tables */
 	uint32_t *alias;
 	int64_t *counts; /* by stack, of the profile being drawn */
@@ -27,10 +28,10 @@ void draw_done(struct draw *d);
 #define CLEANUP_DRAW CLEANUP(draw_done)
 
 /*
- * Makes a recording that looks DRAW_MORE times as long. A short recording lacks
- * most of the rare stacks, and has one sample of each of the others. For each
- * of these, more stacks are made that cross over to another one at a common
- * frame: one stack outside of it, the other inside. Returns -errno.
+ * Makes a recording look DRAW_MORE times as long. A short recording lacks most
+ * rare stacks, and has one sample of each of the others. For each of these,
+ * further stacks are made from it and another stack with a common frame: one
+ * outside of the frame, the other inside. Returns -errno.
  */
 #define DRAW_MORE 8
 MUST_CHECK int

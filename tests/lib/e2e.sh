@@ -1,5 +1,5 @@
-# A real installation for one end-to-end script: nginx, pool, worker, in a
-# folder of its own on a free port, gone at exit.
+# A real installation for one end-to-end script: nginx, pool and worker, in a
+# separate folder, on a free port, removed at exit.
 #
 #	. tests/lib/e2e.sh
 #	e2e_start [TARGET...]	also copies these targets beside the programs
@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . conf/run/lib.sh
 . tests/lib/check.sh
 
-# Picks a port below those for outgoing connections, one of which could take it
+# Picks a port below those of outgoing connections: one of them could take it
 # between the check and the bind.
 free_port() {
   local port
@@ -41,12 +41,12 @@ e2e_stop() {
   # If a claim failed, prints the last warnings of the worker.
   [ -z "${not_ok-}" ] || grep -shE ' (warn|err): ' "$STATE/log/worker.log" | tail -n 8 | sed 's/^/# /'
   stack_stop
-  # A sandbox that is too narrow must not go unnoticed as a line of the log.
+  # A sandbox that is too narrow must not go unnoticed in the log.
   ! grep -h 'refused the system call' "$STATE"/log/*.log ||
     echo 'not ok sandboxes_allow_what_is_needed: see the line above'
   local pid
   for pid in $(jobs -p); do kill -KILL "$pid" && wait "$pid"; done 2>/dev/null
-  pkill -KILL -f "^$STATE/" # those that a claim has started
+  pkill -KILL -f "^$STATE/" # programs that a claim has started
   [ -z "${KEEP-}" ] || { echo "# kept: $STATE"; return; }
   rm -rf "$STATE"
 }
@@ -76,12 +76,12 @@ start() { # service, seconds, type (cpu), samples a second
     jq -r '.id // error'
 }
 
-# Stops a program of background(), which is seen, between its captures: one that
-# computes all the time takes a CPU from other tests.
+# Stops a program of background() between its captures: if it computed all the
+# time, it would take a CPU from other tests.
 rest() { kill -STOP "$(<"$STATE/pid/$1")"; } # name
 awake() { kill -CONT "$(<"$STATE/pid/$1")"; } # name
-# Captures a service whose program of that name rests, and prints the id.
-wake() { # as start(); the service is called as the program
+# Captures a service whose program rests, and prints the id.
+wake() { # as start(); the service has the program's name
   local id
   awake "$1"
   id=$(start "$@") && finished "$id" >/dev/null
@@ -89,8 +89,8 @@ wake() { # as start(); the service is called as the program
   echo "$id"
 }
 
-# The ids of the programs that the worker has in the kernel, and has not only
-# loaded: between a loader and a prober, they are in the opener for a moment.
+# Prints the ids of the worker's BPF programs, except those that only a loader
+# has. Between a loader and a prober, they are in the opener for a moment.
 programs() {
   local parts child
   parts=$(pgrep -P "$(<"$STATE/pid/worker")")

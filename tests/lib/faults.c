@@ -30,7 +30,7 @@ fault_rest(void)
 	watching = NULL;
 }
 
-/* Returns whether the call is to fail, with errno set. */
+/* True if the call is to fail; sets errno. */
 static bool
 refused(const char *call, const char *path)
 {

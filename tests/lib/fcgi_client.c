@@ -98,7 +98,7 @@ client_send_part(int fd, const struct client_param *params, size_t n)
 	ck_assert_int_eq(fd_write_all(fd, b.p, n), 0);
 }
 
-/* Appends the stdout stream of the records; returns whether the request has
+/* Appends the stdout stream of the records; returns true if the request has
  * ended. */
 static bool
 read_records(const struct buf *in, struct buf *out)

@@ -27,7 +27,7 @@ int client_connect(const char *path);
 /* Sends a whole request; params end with a NULL name. */
 void client_send(int fd, const struct client_param *params, const char *body,
                  size_t n);
-/* Sends only the first n bytes of what client_send() would. */
+/* Sends only the first n bytes of what client_send() would send. */
 void client_send_part(int fd, const struct client_param *params, size_t n);
 /* Reads to the end of the request; fails the test on a broken reply. */
 void client_receive(int fd, struct client_reply *out);

@@ -1,5 +1,6 @@
-# A centre and hosts that need nothing but HTTPS outwards, of a test that has
-# begun: the centre's own worker is stopped, nginx has TLS on another port.
+# A centre, and hosts that need only outgoing HTTPS, for a test that has
+# started: the centre's own worker is stopped, and nginx has TLS on another
+# port.
 #
 #	. tests/lib/e2e.sh; e2e_start
 #	. tests/lib/fleet.sh
@@ -28,7 +29,7 @@ fleet_start() {
   nginx_start
 }
 
-host_make() { # name, executables that its scope holds
+host_make() { # name, executables in its scope
   local dir=$STATE/$1 tenant
   mkdir -p "$dir/data" "$dir/state"
   [ "$(id -u)" -ne 0 ] || chown "$WORKER_USER:$RUN_GROUP" "$dir/data"
@@ -62,7 +63,7 @@ host_join() { # name
 host_start() { background "$1" ${HOST_RUN:-} "${HOST_BIN:-$STATE/bin}/stoker-worker" --config "$STATE/$1/stoker.conf"; }
 host_stop() { process_stop "$1" "${2:-TERM}"; }
 
-agent() { # name of the host, method, path, curl arguments
+agent() { # name of a host, method, path, curl arguments
   local key=$STATE/$1/agent.key method=$2 path=$3
   shift 3
   curl -sS --cacert "$STATE/nginx/tls.pem" -X "$method" \

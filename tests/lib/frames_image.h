@@ -13,5 +13,5 @@ struct frames_image {
 	size_t frames_size;
 };
 
-/* Aborts if it fails; elf_free() the result. */
+/* Aborts on failure; elf_free() the result. */
 struct elf_image *frames_image(const struct frames_image *what);

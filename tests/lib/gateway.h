@@ -1,6 +1,7 @@
 /*
- * Acts as nginx in tests: takes HTTP on a free port of 127.0.0.1, and asks a
- * pool of stoker-api over FastCGI. Also runs the command line with it.
+ * Acts as nginx in tests: accepts HTTP on a free port of 127.0.0.1, and passes
+ * requests to a pool of stoker-api over FastCGI. Also runs the command line
+ * against it.
  */
 #pragma once
 
@@ -42,8 +43,8 @@ struct shown {
 };
 
 /*
- * Runs the rows in order with a new API, in whose directory are profiles of CPU
- * time (a.folded and b.folded) and of goroutines (a.txt and b.txt), and
+ * Runs the rows in order with a new API. Its directory contains profiles of
+ * CPU time (a.folded and b.folded) and of goroutines (a.txt and b.txt), and
  * services.json. Files that commands write to $HOME.NAME are removed.
  */
 void gateway_show_all(const struct shown *rows, size_t n);

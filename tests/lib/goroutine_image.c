@@ -316,7 +316,7 @@ image_walk(const struct image *m, const struct host *host, int32_t pid,
 	modules->rows[MODULE_FIRST] = &module;
 	modules->n = MODULE_FIRST + 1;
 	rc = goroutines_add(&ask, p, &q);
-	p->duration_ns = 0; /* everything else is the same each time */
+	p->duration_ns = 0; /* everything else is equal each time */
 	if (!rc)
 		*out = TAKE(p);
 	return rc;

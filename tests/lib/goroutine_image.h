@@ -1,9 +1,9 @@
 /*
- * A recording of what it takes to read the goroutines of a process: its
- * executable, and the pieces of its memory that were read. Played back, it is a
- * stopped process of which each byte can be changed.
+ * A recording of what is needed to read the goroutines of a process: its
+ * executable, and the pieces of its memory that were read. Played back, it
+ * acts as a stopped process whose every byte can be changed.
  *
- * A file of it, gzipped: struct image_head, the executable, then pieces, each a
+ * Its file, gzipped: struct image_head, the executable, then pieces, each a
  * struct image_piece and its bytes.
  */
 #pragma once
@@ -36,8 +36,8 @@ void image_done(struct image *m);
 /* Adds the bytes of a piece that are not recorded yet. Errors -ENOMEM */
 MUST_CHECK int
 image_add(struct image *m, uint64_t addr, const void *p, size_t n);
-/* Reads goroutines of the program in m, with a host's answers about a process;
- * as goroutines_add(). */
+/* Reads goroutines of the program in m, with a host's answers about a process,
+ * like goroutines_add(). */
 MUST_CHECK int image_walk(const struct image *m, const struct host *host,
                           int32_t pid, struct profile **out);
 /* Returns a host that answers about processes of this machine, and adds the
@@ -45,5 +45,5 @@ MUST_CHECK int image_walk(const struct image *m, const struct host *host,
 struct host image_recorder(struct image *m);
 /* Returns a host that answers about the recorded process. */
 struct host image_host(struct image *m);
-/* Reads the recorded goroutines; as goroutines_add(). */
+/* Reads the recorded goroutines, like goroutines_add(). */
 MUST_CHECK int image_play(struct image *m, struct profile **out);

@@ -14,7 +14,7 @@
 #define MAX_REQUEST 8192
 #define TRICKLE_MS  10
 
-/* Reads up to the empty line; returns false if the client leaves before it. */
+/* Reads up to the empty line; returns false if the client leaves before. */
 static int
 read_request(int fd, char out[static MAX_REQUEST])
 {

@@ -13,7 +13,7 @@ struct canned {
 	const char *bytes;
 	size_t n;          /* 0: strlen(bytes) */
 	int hangs;         /* then sends nothing until the client has left */
-	const char *again; /* sent then without end; slowly if it hangs */
+	const char *again; /* sent after that without end; slowly if it hangs */
 };
 
 struct http_server {

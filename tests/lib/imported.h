@@ -12,7 +12,7 @@
 
 #include "profile/import.h"
 
-/* Reads p[n] as a type ("": that of the file), within small limits. Returns the
+/* Reads p[n] as a type ("": the file's), within small limits. Returns the
  * error, with the reason in out. */
 int imported(const char *type, const void *p, size_t n, struct buf *out);
 /* Reads text, and asserts the result and the description. */

@@ -69,7 +69,7 @@ take() { cli --json run "$@" --wait; }
 phase_is() { json ".phase == \"$2\"" get "$profiling/$1"; }
 result_of() { get "$profiling/$1?wait=20"; } # id
 # Checks a function's share of a profile, including what it calls, in percent.
-share_near() { # id, function, percent, how near
+share_near() { # id, function, percent, tolerance
   local top
   top=$(cli --json top "$1" --limit 1000) || { echo "$top"; return 1; }
   jq -e --arg f "$2" --argjson p "$3" --argjson near "$4" \
@@ -86,9 +86,9 @@ doctor_says() { # verdict, check, text
 }
 doctor_is_content() { json 'all(.[]; .verdict != "broken")' cli --json doctor; }
 
-# The journal, records of dpkg and systemd, backups of the user list, and files
-# of the script are not the package's.
-nothing_is_left() { # names of the script's units, a regular expression
+# Leaves out what is not the package's: the journal, records of dpkg and
+# systemd, backups of the user list, and files of the script.
+nothing_is_left() { # regular expression for names of the script's units
   machine_files | diff "$MACHINE_AT/before" - | sed -n 's/^> //p' |
     grep -vE '^/(var/log/(journal|apt)|var/(lib|log|cache)/(dpkg|private|apt)|var/log/dpkg.log|root|tmp|opt|run)(/|$)' |
     grep -vE "^/etc/(passwd|group|shadow|gshadow|subuid|subgid)-?$|/($1)\\.service$" |

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Recorded instead of the executable: struct interp_image, in a layout that
- * does not change. If the language finds threads by their registers only, those
- * of one thread follow. */
+ * does not change. If the language finds threads only by their registers, one
+ * thread's registers follow. */
 struct addresses {
 	uint64_t language, version, eval_start, eval_end, roots[INTERP_ROOTS];
 };
@@ -63,7 +63,7 @@ put_frames(const struct interp_codes *codes, const struct interp_stack *s,
 	}
 }
 
-/* Puts the frames of a thread. self: NULL if the process has a list of its
+/* Writes the frames of a thread. self is NULL if the process has a list of its
  * threads. */
 static int
 put_thread(const struct interp_space *space, struct interp_codes *codes,
@@ -104,7 +104,7 @@ put_thread(const struct interp_space *space, struct interp_codes *codes,
 	return buf_err(out);
 }
 
-/* Receives the tasks that wait without a thread. */
+/* State of put_waiting(), which gets the tasks that wait without a thread. */
 struct waiting {
 	const struct interp_space *space;
 	struct interp_codes *codes;
@@ -142,7 +142,7 @@ put_all_waiting(const struct interp_space *space, struct interp_codes *codes,
 	by_page.memory = &memory;
 	if (!pages)
 		return -ENOMEM;
-	/* Most recordings have neither tasks nor the pointers to them. */
+	/* Most recordings contain neither tasks nor the pointers to them. */
 	(void)space->image->language->waiting(&by_page, put_waiting, &w);
 	return buf_err(out);
 }

@@ -23,7 +23,7 @@ DEFINE_CLEANUP(struct interp_codes *, interp_codes_free)
 struct walk {
 	const struct jit_space *space;
 	void *runtime;
-	uint8_t *bytes; /* of a stack */
+	uint8_t *bytes; /* of the stack */
 	struct buf *out;
 };
 

@@ -1,8 +1,8 @@
 /*
- * A recording of a process whose functions were compiled at run time, in the
- * form of goroutine_image.h: the language's addresses and the frames that it
- * was asked about in place of its executable, and the memory that was read of
- * the process, its stacks included.
+ * A recording of a process with JIT-compiled functions, in the form of
+ * goroutine_image.h: in place of its executable, the language's addresses and
+ * the frames about which it was asked, and the memory that was read, including
+ * stacks.
  */
 #pragma once
 
@@ -12,22 +12,22 @@
 
 #define JIT_IMAGE_DATA 256 /* bytes of a language's addresses */
 
-/* A frame that was met in native code's place. */
+/* A frame at which native unwinding stopped. */
 struct jit_image_frame {
 	uint64_t pc, sp, fp;
 	uint64_t fp_known, interrupted;
 	uint64_t has_regs, regs[UNWIND_REGS];
 };
 
-/* Takes the place of the executable; frames[n] follow. */
+/* Stored in place of the executable; frames[n] follow. */
 struct jit_image_head {
 	uint64_t jit, start, end, n;
 	uint8_t data[JIT_IMAGE_DATA];
 };
 
 /*
- * Asks the language about each frame, and those it leads to: writes a line for
- * each, how far its caller is, and its functions.
+ * Asks the language about each frame and those to which it leads. Writes a
+ * line for each: the distance to its caller, and its functions.
  *
  *   Errors   -EBADMSG no such language, those of attach
  */

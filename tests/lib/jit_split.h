@@ -1,4 +1,4 @@
-/* Names of code made at run time, split as a fuzzer meets them. */
+/* Splits names of JIT-compiled code, for fuzzers. */
 #pragma once
 
 #include "base/cleanup.h"

@@ -13,16 +13,16 @@
 #	machine_stop			ends it; happens at exit, too
 #
 # The machine's files are an overlay, in memory, of this host's root, or of the
-# directory MACHINE_ROOT: programs and packages of the host are there, nothing
-# that happens lasts. The network is the machine's own, with a loopback only;
-# the kernel is the host's.
+# directory MACHINE_ROOT: programs and packages of the host are there, and no
+# change lasts. The machine has a separate network, with only a loopback; the
+# kernel is the host's.
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 : "${B:=build}"
 . conf/run/lib.sh
 . tests/lib/check.sh
 
-MACHINE=     # pid of what machine_boot is the child of
+MACHINE=     # pid of the parent of machine_boot
 MACHINE_AT=  # folder on the host
 machines=0
 
@@ -40,7 +40,7 @@ machine_start() {
 }
 
 # Runs in new control groups, since the systemd of one machine must not meet the
-# processes of another. Dies with this script, however that ends.
+# processes of another. Dies with this script, however it ends.
 machine_run() { # name
   local group
   for group in $(machine_groups); do
@@ -51,8 +51,8 @@ machine_run() { # name
     tests/lib/machine_boot "$MACHINE_AT/files" "$1" "${MACHINE_ROOT:-/}"
 }
 
-# Prints the hierarchies in which systemd makes control groups: cgroup2, and the
-# one named systemd of version 1.
+# Prints the hierarchies in which systemd makes control groups: cgroup2, and
+# version 1's hierarchy named systemd.
 machine_groups() {
   local line at
   while IFS= read -r line; do
@@ -66,8 +66,8 @@ machine_groups() {
   done </proc/self/cgroup
 }
 
-# Lowers the level if it is above 2, which would refuse what the worker may do
-# elsewhere. The kernel has one level for all machines.
+# Lowers the level if it is above 2, where the kernel refuses what the worker
+# may do elsewhere. All machines share the level.
 machine_kernel() {
   local file=/proc/sys/kernel/perf_event_paranoid level
   read -r level <"$file"
@@ -114,7 +114,7 @@ machine_put() { # mode, files, folder
   install -D -m "$mode" -t "/proc/$(machine_leader)/root$folder" "${@:1:$#-1}"
 }
 
-# A folder of the host is listed, too, if something in it has changed.
+# A folder of the host is listed as well if something in it has changed.
 machine_files() {
   (
     cd "/proc/$MACHINE/root$MACHINE_AT/files/upper" || exit 1

@@ -1,4 +1,5 @@
-# The literal blocks of the manual's pages. tests/manual.txt names what runs each.
+# The literal blocks of the manual's pages. tests/manual.txt says what runs
+# each.
 #
 #	manual_block PAGE TEXT	the lines of the first block with this text
 #	manual_commands PAGE [TEXT]	commands with a prompt, each on one line: those of

@@ -1,6 +1,6 @@
 /*
- * A process's memory as an array of bytes, in place of the opener, for tests
- * that only read memory.
+ * An array of bytes that stands for a process's memory, in place of the
+ * opener, for tests that only read memory.
  */
 #pragma once
 

@@ -20,7 +20,7 @@
 #define BODY_MAX    ((size_t)8 << 20)
 #define PAGE        7 /* objects on a page: few, so that lists have several */
 #define TRICKLE_MS  20
-#define STOLEN      "/stolen" /* where no request comes by itself */
+#define STOLEN      "/stolen" /* no client goes there without a redirect */
 
 struct object {
 	char key[256];
@@ -35,7 +35,7 @@ struct objects {
 	int listener, connections, requests;
 	uint16_t port;
 	enum objects_mood mood, spoils;
-	int spoil_in; /* requests until one is answered in that mood */
+	int spoil_in; /* requests until one is answered in the mood */
 	int64_t passed_ms;
 	struct object items[OBJECTS_MAX];
 	size_t n;
@@ -295,7 +295,7 @@ value_of(const char *query, const char *name, char *out, size_t max)
 	out[n] = '\0';
 }
 
-/* Appends a page of objects that are not there, with names that no page had. */
+/* Appends a page of objects that do not exist, with names that no page had. */
 static void
 put_new(struct objects *o, struct buf *out)
 {
@@ -364,7 +364,7 @@ drop(struct objects *o, struct object *x)
 	qsort(o->items, o->n, sizeof(*o->items), by_key);
 }
 
-/* Sends a text, and then another without end. */
+/* Sends a text, and then another one over and over. */
 static void
 flood(struct connection *c, const char *head, const char *p, size_t n)
 {
@@ -374,8 +374,8 @@ flood(struct connection *c, const char *head, const char *p, size_t n)
 }
 #define FLOOD(c, head, text) flood(c, head, text, sizeof(text) - 1)
 
-/* Answers according to the mood; returns false if the request is to be
- * served. */
+/* Answers according to the mood; returns false if the request is to be served
+ * normally. */
 static bool
 misbehave(struct connection *c)
 {
@@ -526,7 +526,7 @@ run(void *arg)
 	return NULL;
 }
 
-/* --- what tests do -------------------------------------------------------- */
+/* --- functions for tests -------------------------------------------------- */
 
 struct objects *
 objects_start(void)

@@ -8,8 +8,8 @@
 #	check …_is_captured once shares "$pid" --seconds 5
 #	samples shares '(^|;)main;'
 #
-# Captures that run beside each other, each until it has taken enough
-# samples, when its process is stopped:
+# Concurrent captures: when one has taken enough samples, its process is
+# stopped:
 #
 #	begin shares "$pid" 200 --rate 999	200; 0: until end_capture, or as
 #						long as --seconds says
@@ -39,7 +39,7 @@ begin() { # name, pid, samples, arguments
     echo $? >"$tmp/$1.status"
   } &
   begun+=($!)
-  # Stopping the process leaves the CPU to the others.
+  # A stopped process leaves the CPU to the others.
   [ "$3" -eq 0 ] || { wait_for 120 has_taken "$1" "$3"; kill -STOP "$2"; end_capture "$1"; } &
 }
 has_taken() { # name, samples
@@ -58,7 +58,7 @@ captured() { # name
     "$B/tests/tools/folded" "$tmp/$1.pb.gz" >"$tmp/$1.folded" || { cat "$tmp/$1.err"; return 1; }
 }
 
-# Starts a target and waits for its "ready"; later output goes to a file.
+# Starts a target and waits for its "ready"; its later output goes to a file.
 target() { # name, program, arguments: $pid
   local name=$1 line
   shift
@@ -70,7 +70,7 @@ target() { # name, program, arguments: $pid
   [ "$line" = ready ]
 }
 
-# Counts samples: all, or those of stacks that match a pattern.
+# Counts samples: all, or those whose stacks match a pattern.
 samples() { # name [pattern]
   grep -aE -- "${2:-}" "$tmp/$1.folded" | awk '{n += $NF} END {print n + 0}'
 }

@@ -1,5 +1,5 @@
-# A throwaway PostgreSQL of Debian's, in $1/pg, that only its own user may look
-# into; it listens on a socket there.
+# A throw-away PostgreSQL from Debian, in $1/pg, which only its user may read;
+# it listens on a socket there.
 #
 #	. tests/lib/pg.sh
 #	pg_start FOLDER [SETTINGS]	$pg_data, $postmaster; -c NAME=VALUE ...

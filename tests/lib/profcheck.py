@@ -1,6 +1,6 @@
-# Checks a request of OpenTelemetry's profiles by the rules of profcheck, with
-# those that it has as options: no duplicates, no rows that nothing refers to,
-# samples of one shape. Prints what is wrong, and then exits with 1.
+# Checks a request of OpenTelemetry's profiles by the rules of profcheck,
+# including its optional ones: no duplicates, no unreferenced rows, samples of
+# one shape. Prints what is wrong, and exits with 1 if anything is.
 #
 #	python3 profcheck.py FILE...
 #

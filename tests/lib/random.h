@@ -1,5 +1,5 @@
 /*
- * Random numbers from a seed, so that a test which fails will fail again.
+ * Random numbers from a seed, so that a failing test fails again.
  *   Source   splitmix64, Sebastiano Vigna
  */
 #pragma once
@@ -7,5 +7,5 @@
 #include <stdint.h>
 
 uint64_t random_next(uint64_t *seed);
-/* Returns a number from 0 to below 1. */
+/* Returns a number of [0, 1). */
 double random_real(uint64_t *seed);

@@ -41,7 +41,7 @@ recorded_is_survived(const char *name, recorded_frames *frames)
 	const struct host host = image_host(&m);
 
 	read_image(name, &m);
-	/* large recordings: some 128 pieces of them */
+	/* of large recordings, about 128 pieces */
 	for (size_t k = 0; k < m.n; k += 1 + m.n / 128) {
 		CLEANUP_BUF struct buf got = BUF_INIT(MAX_TEXT);
 		size_t n = m.pieces[k].bytes;

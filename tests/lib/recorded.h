@@ -1,6 +1,6 @@
 /*
  * Claims about any recorded process: a reader finds its frames again.
- * tests/data has NAME.image.gz and, as NAME.txt, the frames.
+ * tests/data has NAME.image.gz, and the frames in NAME.txt.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 typedef int recorded_frames(const struct image *m, const struct host *host,
                             int32_t pid, struct buf *out);
 
-/* The process has the frames it had when it was recorded. */
+/* The process has the frames that it had when recorded. */
 void recorded_is_read(const char *name, recorded_frames *frames);
-/* Memory that leads back to its own start ends in an error or in other frames,
- * and soon. */
+/* Reading memory that leads back to its start soon ends in an error or in
+ * other frames. */
 void recorded_is_survived(const char *name, recorded_frames *frames);

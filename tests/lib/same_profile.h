@@ -5,5 +5,5 @@
 
 #include "profile/profile.h"
 
-/* Returns NULL, or what differs. */
+/* Returns the name of a field that differs, or NULL. */
 const char *profile_differs(const struct profile *a, const struct profile *b);

@@ -133,7 +133,7 @@ has_name(const char *names, const char *name)
 	return 0;
 }
 
-/* The host and all headers of Amazon must be signed, and must not be empty. */
+/* The host and all of Amazon's headers must be signed and not empty. */
 static const char *
 check_headers(const struct sigv4_request *r, const struct claim *c)
 {

@@ -3,7 +3,7 @@
  * code and of libcurl, which sign them.
  *
  * Source: Authenticating Requests (AWS Signature Version 4), Amazon S3 API
- * Reference, with whose examples tests/unit/store/s3.c tests these checks.
+ * Reference, whose examples test these checks in tests/unit/store/s3.c.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct sigv4_request {
 
 /* Returns the value of a header, or NULL. */
 const char *sigv4_header(const struct sigv4_request *r, const char *name);
-/* Returns NULL if the request is signed with that key, in its header or query,
- * or else the reason. */
+/* Returns NULL if the request is signed with the key, in its header or query;
+ * otherwise the reason. */
 const char *sigv4_refuses(const struct sigv4_request *r, const char *key,
                           const char *secret);

@@ -1,6 +1,6 @@
 /*
  * A store with some contents, and directories for its backups and for restored
- * stores, which are removed after the test.
+ * stores. All are removed after the test.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct stock {
 	struct test_store t;
 	char root[64];
 	char backup[96];   /* below root, absent */
-	char restored[96]; /* the same */
+	char restored[96]; /* below root, absent */
 	char profile[STOCK_PROFILES][ID_MAX];
 };
 #define CLEANUP_STOCK CLEANUP(stock_done)
@@ -31,7 +31,7 @@ void stock_profile(struct store *s, const char *text, char id[static ID_MAX]);
 void stock_windows(struct store *s, char ids[STOCK_WINDOWS][ID_MAX]);
 /* Makes a backup, which must succeed. */
 struct backup_report stock_backup(const struct stock *k);
-/* Makes a backup that must fail with this error and words. */
+/* Makes a backup, which must fail with this error and these words. */
 void stock_no_backup(const char *store, const char *dir, int expected,
                      const char *words);
 /* Counts files and folders in a folder whose names contain part. */
@@ -44,7 +44,8 @@ struct stock_restored {
 };
 struct stock_restored
 stock_try(const struct stock *k, const char *to, bool replace);
-/* Restores, which must succeed, or must fail with this error and words. */
+/* Restores a backup; this must succeed, or fail with the expected error and
+ * words. */
 struct stock_restored
 stock_restore(const struct stock *k, const char *to, bool replace);
 void stock_refuse(const struct stock *k, const char *to, bool replace,
@@ -63,6 +64,6 @@ const char *stock_path(const char *dir, const char *name);
 /* Runs SQL as an administrator with sqlite3(1) would, without foreign keys. */
 void stock_sql(const char *database, const char *sql);
 /* Finds the database of the backup; stock_agree() updates the manifest after
- * the database was changed. The buffer is that of stock_path(). */
+ * the database was changed. Uses the buffer of stock_path(). */
 const char *stock_database(const struct stock *k);
 void stock_agree(const struct stock *k);

@@ -20,9 +20,9 @@ server(void)
 	return getenv("STOKER_TEST_DB");
 }
 
-/* The stores of a test, and their databases. The tests of a suite run one after
- * another in separate processes, and reuse the schemas: emptying one takes a
- * tenth of the time of making one. */
+/* The stores of a test, and their databases. The tests of a suite run one
+ * after another in separate processes, and reuse the schemas: emptying a
+ * schema takes a tenth of the time of making one. */
 #define STORES_MAX 16
 static struct place {
 	char dir[64], schema[32], url[400];
@@ -65,8 +65,8 @@ test_conf(const char *dir)
 	};
 }
 
-/* Runs SQL as an administrator would with psql. Returns whether that succeeded;
- * out, if not NULL, gets the first value. */
+/* Runs SQL as an administrator would with psql. Returns true on success; out,
+ * if not NULL, gets the first value. */
 static bool
 run_sql(const char *url, const char *sql, char *out, size_t size)
 {
@@ -81,7 +81,7 @@ run_sql(const char *url, const char *sql, char *out, size_t size)
 	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* Runs SQL on a file as sqlite3(1) would; out as above. */
+/* Runs SQL on a file as sqlite3(1) would; out is as in run_sql(). */
 static void
 run_on_file(const char *dir, const char *sql, char *out, size_t size)
 {
@@ -125,9 +125,9 @@ test_sql(const struct test_store *t, const char *sql, char *out, size_t size)
 
 /*
  * Makes the schema of a store. db_skew_clock() moves its clock, and
- * empty_store() deletes all rows but those of migrations, from tables that ever
- * had any, since a new connection must plan each deletion. A schema that a test
- * has migrated further is replaced.
+ * empty_store() deletes all rows except those of migrations, and only from
+ * tables that ever had rows, since a new connection must plan each deletion. A
+ * schema that a test has migrated further is replaced.
  */
 static void
 make_schema(const struct place *p, const struct conf *conf)
@@ -164,9 +164,9 @@ make_schema(const struct place *p, const struct conf *conf)
 	ck_assert(run_sql(p->url, sql, NULL, 0));
 }
 
-/* The file of a new store in SQLite, which all tests of the program share: it
- * is copied in a hundredth of the time that the migrations take. Empty until
- * the first test has made a store. */
+/* The file of a new store in SQLite, which all tests of the program share:
+ * copying it takes a hundredth of the time of the migrations. -1 until the
+ * first test has made a store. */
 static int new_store = -1;
 
 __attribute__((constructor)) static void

@@ -24,7 +24,7 @@ struct test_store {
 
 struct test_store test_store(void);
 void test_store_done(struct test_store *t);
-/* Returns whether stores are on the server that STOKER_TEST_DB names. */
+/* True if stores are on the server that STOKER_TEST_DB names. */
 bool test_on_server(void);
 /* Runs SQL on a store's database as an administrator would; out, if not NULL,
  * gets the first value. */
@@ -42,7 +42,7 @@ void test_remove(const char *path);
 /* Opens the store again, over another connection; store_close() it. */
 struct store test_store_again(const struct test_store *t, bool worker);
 
-/* Adds a service like svc, with this tenant and name; as service_add(). */
+/* Adds a service like svc for a tenant, under a name, like service_add(). */
 int test_service(struct store *s, const char *tenant, const char *name);
 /* Returns a native service that matches nothing, which tests may change. */
 struct service test_no_match(const char *tenant, const char *name);
@@ -52,10 +52,9 @@ void test_tenant(struct store *s, const char *tenant);
 void test_heartbeat(struct store *s, const char *host, int64_t pid);
 /* Returns a request for a capture of svc, which tests may change. */
 struct session_ask test_ask(void);
-/* Returns a trigger of svc, which tests may change: over 100 bytes of
- * memory. */
+/* Returns a trigger of svc, which tests may change: memory above 100 bytes. */
 struct trigger test_trigger(const char *tenant, const char *name);
-/* Makes a session the baseline v1; as baseline_add(). */
+/* Makes a session the baseline v1, like baseline_add(). */
 int test_baseline(struct store *s, const char *tenant, const char *session,
                   const char *tags, char id[static ID_MAX]);
 /* Returns settings of continuous profiling for the tenant's svc, which tests

@@ -21,7 +21,7 @@ struct test_row {
 	int times;
 };
 
-/* Tests are in a section of the program, in which its main() finds them. */
+/* Tests are in a section of the program, where main() finds them. */
 #define TEST_TIMES(name, times)                                              \
 	static const TTest *name;                                            \
 	static struct test_row name##_row                                    \
@@ -47,8 +47,8 @@ struct test_row {
 
 extern const struct test_suite {
 	const char *title;
-	int seconds;          /* after which a test is killed; 0: 30 */
-	void (*before)(void); /* is run once before the tests; or NULL */
+	int seconds;          /* a test is killed after this time; 0: 30 */
+	void (*before)(void); /* runs once before the tests; may be NULL */
 } suite;
 #define SUITE(...) const struct test_suite suite = {.title = __VA_ARGS__}
 

@@ -1,12 +1,12 @@
-# Adds a second host with a worker to a running installation: demo runs on both,
-# single only on the first.
+# Adds a second host with a worker to a running installation: demo runs on
+# both, single only on the first host.
 #
 #	. tests/lib/e2e.sh; e2e_start
 #	. tests/lib/two_hosts.sh
 #	runs_on SERVICE N	true once it runs on N hosts
 
-# Both workers see this machine. The second one's scope has only one program, so
-# the other one runs on the first host only.
+# Both workers see this machine. The second worker's scope has only one
+# program, so the other program runs on the first host only.
 install -m 755 "$STATE/bin/demo" "$STATE/bin/single"
 install -d -m 700 "$STATE/worker2"
 sed -e "s|^state_dir = .*|state_dir = $STATE/worker2\nhost = second|" \

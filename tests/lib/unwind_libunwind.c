@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define FP_REACH (1 << 20) /* largest frame of code without tables, bytes */
-#define PAST_END (8 << 20) /* how far beyond the dump a stack may reach */
+#define PAST_END (8 << 20) /* bytes that a stack may reach past the dump */
 #define MAX_FILE (1 << 30)
 
 /* An exported function that is not in libunwind's headers; perf uses it, too.
@@ -28,7 +28,7 @@ struct image {
 struct rival {
 	unw_addr_space_t space;
 	const struct corpus *corpus;
-	struct image images[CORPUS_MAX_MAPS]; /* of its maps */
+	struct image images[CORPUS_MAX_MAPS]; /* of the corpus's maps */
 	const struct corpus_map *here; /* contains the current frame's code */
 	uint64_t regs[UNWIND_REGS];
 	const uint8_t *stack;
@@ -91,7 +91,7 @@ struct frame {
 	uint64_t pc, sp, fp;
 };
 
-/* --- what libunwind asks for ------------------------------------------- */
+/* --- libunwind's callbacks --------------------------------------------- */
 
 /* DWARF register numbers; Source: x86-64 psABI, figure 3.36. */
 static const uint8_t perf_register[] = {
@@ -204,7 +204,7 @@ access_fpreg(unw_addr_space_t as, unw_regnum_t reg, unw_fpreg_t *value,
 
 /* --- one step ------------------------------------------------------------ */
 
-/* A return address is one byte past the call, which may be the end of the
+/* A return address is one byte past the call, and may be the end of the
  * function. */
 static void
 enter(struct rival *u, uint64_t pc, bool returns)
@@ -231,8 +231,8 @@ read_frame(unw_cursor_t *c, struct frame *out)
 
 /*
  * Finds the caller by the frame pointer, which code without tables (JIT, Go
- * assembly) mostly keeps. It is believed if it points up the dump, not too far,
- * and to an address in executable memory.
+ * assembly) mostly keeps. It is trusted if it points up the dump, not too far,
+ * and if the return address there is in executable memory.
  *   Source   x86-64 psABI 3.4.1: the deepest frame's frame pointer is zero
  */
 static enum unwind_end
@@ -287,7 +287,7 @@ step(struct rival *u, unw_cursor_t *c, struct frame *f, bool leaf, uint64_t *pc)
 			return UNWIND_ROOT;
 		*pc = caller.pc;
 	}
-	/* On the way out a stack only shrinks, so there are no loops. */
+	/* Towards the root, a stack only shrinks, so there are no loops. */
 	if (caller.sp <= f->sp)
 		return UNWIND_BAD;
 	*f = caller;
@@ -321,7 +321,7 @@ rival_unwind(struct rival *u, const struct corpus_sample *s, uint64_t *pcs,
 	return UNWIND_MAX;
 }
 
-/* --- life ----------------------------------------------------------------- */
+/* --- lifetime ------------------------------------------------------------- */
 
 struct rival *
 rival_new(const struct corpus *c)

@@ -1,7 +1,7 @@
-# A virtual machine of Debian 12 with a kernel of Debian's own, for what the
-# kernel of this host cannot show: its defaults, its settings, reboots and
-# power cuts. The words are those of machine.sh. Needs root and qemu; there is
-# no KVM, so that everything in the machine is slow.
+# A virtual machine with Debian 12 and its kernel, for what this host's kernel
+# cannot show: its defaults, its settings, reboots and power cuts. The commands
+# are those of machine.sh. Needs root and qemu; there is no KVM, so that
+# everything in the machine is slow.
 #
 #	. tests/lib/vm.sh
 #	machine_start IMAGE	boots a copy of an image's disk (tests/vm/image)
@@ -34,7 +34,7 @@ machine_start() { # image
 
 # When qemu is killed, the host's page cache keeps what the machine has flushed.
 # What it has not flushed is lost, as in a power cut.
-machine_boot() { # options of the kernel's line
+machine_boot() { # options for the kernel command line
   local port
   port=$(shuf -i 20000-29999 -n 1)
   setpriv --pdeathsig KILL qemu-system-x86_64 -accel tcg,thread=multi \
@@ -81,7 +81,7 @@ machine_down() {
   rm -f "$MACHINE_AT/ssh"
 }
 
-machine_reboot() { # options of the kernel's line
+machine_reboot() { # options for the kernel command line
   in_machine systemctl reboot || :
   machine_down
   machine_boot "$@"

@@ -3,7 +3,7 @@
  *
  *	VALUE... [BYTES] FUNCTION FILE:LINE < FUNCTION FILE:LINE ...
  *
- * leaf first. BYTES: the label of that name.
+ * leaf first. BYTES is the label "bytes".
  *
  *	counts FILE
  */

@@ -37,7 +37,8 @@ put_stacks(const struct profile *p, uint32_t type, struct buf *text)
 	return format_find("folded")->write(t, &meta, text);
 }
 
-/* The format writes samples of CPU time, so samples are replaced by values. */
+/* The format counts samples of CPU time, so this replaces the samples by
+ * values. */
 static int
 put_values(const struct profile *p, uint32_t type, struct buf *text)
 {

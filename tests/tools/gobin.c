@@ -63,7 +63,7 @@ struct debug {
 	struct dwarf_file file;
 	struct buf index, unit;
 	struct dwarf_index units;
-	uint64_t at; /* of the unit at hand */
+	uint64_t at; /* of the current unit */
 };
 
 static void

@@ -1,10 +1,10 @@
 /*
- * Records what it takes to read a Go program's goroutines, for the fuzzer:
+ * Records what is needed to read a Go program's goroutines, for the fuzzer:
  *
  * 	goroutine_image PID BIAS | gzip -9 >tests/data/goroutines.image.gz
  *
- * BIAS is 0, or where a position-independent program was loaded (hex). What
- * makes no difference to the result is written as zeros.
+ * BIAS is 0, or the address (hex) at which a position-independent program was
+ * loaded. Bytes that make no difference to the result are written as zeros.
  */
 #include "lib/goroutine_image.h"
 #include "base/file.h"
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LARGE     4096 /* bytes that are cleared together at first */
+#define LARGE     4096 /* bytes cleared at once, at first */
 #define SMALL     256
 #define MAX_EXE   ((size_t)64 << 20)
 #define MAX_BYTES ((size_t)16 << 20)

@@ -1,12 +1,12 @@
 /*
- * Records the stacks of a process that an interpreter runs, for the test of its
- * language:
+ * Records the stacks of a process that runs an interpreter, for the test of
+ * its language:
  *
  *	kill -STOP PID
  *	interp_image PID NAME.txt | gzip -9 >NAME.image.gz
  *
- * The text has the frames as they were read. Of Lua, these are the frames of
- * the process's first thread.
+ * The text has the frames as they were read; for Lua, only those of the first
+ * thread.
  */
 #include "lib/interp_image.h"
 #include "base/cleanup.h"

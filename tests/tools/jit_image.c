@@ -1,6 +1,6 @@
 /*
- * Records the frames of a process whose functions are compiled at run time, for
- * the test of its language:
+ * Records the frames of a process with JIT-compiled functions, for the test of
+ * its language:
  *
  *	jit_image PID NAME.txt | gzip -9 >NAME.image.gz
  *
@@ -30,12 +30,12 @@
 
 DEFINE_CLEANUP(struct modules *, modules_free)
 
-/* Notes what the language is asked. */
+/* Records what the language is asked. */
 static struct recording {
 	const struct jit *real;
 	struct jit_image_frame frames[MAX_FRAMES];
 	size_t n;
-	uint64_t last_sp; /* to which the language led */
+	uint64_t last_sp; /* last sp to which the language led */
 } seen;
 
 static int

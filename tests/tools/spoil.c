@@ -1,11 +1,12 @@
 /*
- * Copies an ELF program and damages in the copy what only debuggers and
- * profilers read, so that it still runs: symbols, unwind tables, DWARF, notes,
- * and the headers that locate them.
+ * Copies an ELF program and damages what only debuggers and profilers read, so
+ * that the copy still runs: symbols, unwind tables, DWARF, notes, and the
+ * headers that locate them.
  *
  * 	spoil SEED FROM TO
  *
- * Equal seeds spoil equally. Exit status: 0 written, 1 not.
+ * Equal seeds give equal damage. Exit status: 0 if the copy was written, else
+ * 1.
  */
 #include "lib/random.h"
 
@@ -33,7 +34,8 @@ below(struct program *p, uint64_t n)
 	return random_next(&p->seed) % n;
 }
 
-/* Returns a value at an edge, where lengths, offsets and counts go wrong. */
+/* Returns a limit value, at which code for lengths, offsets and counts goes
+ * wrong. */
 static uint64_t
 edge(struct program *p)
 {
@@ -76,7 +78,7 @@ spoil(struct program *p, uint64_t at, uint64_t n, uint64_t times)
 		spoil_one(p, at, n);
 }
 
-/* Returns whether the program runs without this section. */
+/* True if the program runs without this section. */
 static bool
 is_for_others(const char *name, const Elf64_Shdr *s)
 {
@@ -90,8 +92,8 @@ is_for_others(const char *name, const Elf64_Shdr *s)
 	return false;
 }
 
-/* Damages a few bytes of each section in some programs, many of one section in
- * others. */
+/* Damages a few bytes of each section in some programs, and many bytes of one
+ * section in others. */
 static void
 spoil_sections(struct program *p, const Elf64_Ehdr *head,
                const Elf64_Shdr *sections)
@@ -112,7 +114,8 @@ spoil_sections(struct program *p, const Elf64_Ehdr *head,
 	}
 }
 
-/* The loader reads neither section headers nor the place of unwind tables. */
+/* The loader reads neither section headers nor the location of unwind
+ * tables. */
 static void
 spoil_headers(struct program *p, const Elf64_Ehdr *head)
 {

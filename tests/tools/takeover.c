@@ -1,12 +1,12 @@
 /*
  * Takes over a running part of the worker: stops it, takes its sockets, and
- * asks the opener in its place everything there is to ask about a process.
+ * asks the opener, in the part's place, every question about a process.
  *
  * 	takeover PART-PID PID
  *
  * Prints a line "QUESTION ERROR" for each row of host.def that is about
- * processes, the error by its name. The part goes on afterwards. Exit status: 0
- * asked, 1 not, since no socket of it leads to the opener.
+ * processes, the error by its name. The part continues afterwards. Exit
+ * status: 0 if it asked, 1 if no socket of the part leads to the opener.
  */
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -26,7 +26,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 8 /* longer than the opener waits for a target */
+#define PATIENCE_S 8 /* longer than the opener's wait for a target */
 #define QUIET_MS   1000
 
 static const struct {
@@ -62,7 +62,7 @@ ask_about(int fd, enum host_op op, int32_t pid, struct host_reply *reply)
 	return rc;
 }
 
-/* Waits until the part has stopped, and discards what the opener still
+/* Waits until the part has stopped, and discards the opener's remaining
  * answers. */
 static void
 let_it_stop(pid_t part, int fd)
@@ -85,7 +85,7 @@ let_it_stop(pid_t part, int fd)
 		;
 }
 
-/* Returns whether the opener answers on this socket. */
+/* True if the opener answers on this socket. */
 static bool
 is_answered(pid_t part, int fd)
 {
@@ -103,7 +103,7 @@ is_answered(pid_t part, int fd)
 	return !ask_about(fd, HOST_ALIVE, 0, &reply);
 }
 
-/* Returns a descriptor, or -1. */
+/* Returns a copy of the part's socket to the opener, or -1. */
 static int
 take_socket(pid_t part, int pidfd)
 {

@@ -4,15 +4,15 @@
  *
  * 	walk DIR
  *
- * DIR/maps is what /proc/PID/maps was, DIR/samples has for each sample the
- * registers in the order of asm/perf_regs.h (33 words), the bytes of stack, and
- * that stack. Prints a line per sample: how its walk ended, and the functions,
- * innermost first:
+ * DIR/maps is a copy of /proc/PID/maps. DIR/samples has, for each sample, the
+ * registers in the order of asm/perf_regs.h (33 words), the length of the
+ * stack, and the stack. Prints a line per sample: how its walk ended, and the
+ * functions, innermost first:
  *
  * 	root call_leaf call_large main
  *
- * and first "signed N", how many words of all stacks are addresses of code that
- * bear a signature.
+ * and first "signed N", the number of words in all stacks that are signed code
+ * addresses.
  */
 #include "capture/symbols/symbols.h"
 #include "capture/unwind/unwind.h"

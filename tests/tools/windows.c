@@ -1,10 +1,10 @@
 /*
- * Fills a store with windows of the past, for a worker to add up.
+ * Fills a store with past windows, for a worker to add up.
  *
  * 	windows DIR TENANT SERVICE HOST MINUTES
  *
- * There are six windows a minute, until two minutes ago, each with a few
- * stacks, some of which are in all windows. Prints the number of samples.
+ * Writes six windows a minute, until two minutes ago, each with a few stacks,
+ * some of which are in all windows. Prints the number of samples.
  */
 #include "base/clock.h"
 #include "base/log.h"

@@ -76,7 +76,7 @@ export const titleOf = (name: string) => PLAIN[lastOf(name)]?.[0] ??
 const hintOf = ({ name, field }: Entry) => PLAIN[lastOf(name)]?.[1] ??
   field.description;
 
-/* An object is a choice if all its members are objects: {"rss": {"bytes": 1}} */
+/* An object is a choice if all members are objects: {"rss": {"bytes": 1}} */
 const isChoice = ({ properties = {} }: Field) => Object.values(properties)
   .every(p => p.type === 'object');
 const hasMembers = (name: string, f: Field): f is Required<Field> =>

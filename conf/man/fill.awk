@@ -3,14 +3,14 @@
 #
 #	awk -f conf/man/rows.awk -f conf/man/fill.awk PAGE
 
-# Text that roff takes as it is.
+# Text that roff prints unchanged.
 function plain(text) {
 	gsub(/\\/, "\\e", text)
 	gsub(/-/, "\\-", text)
 	return text ~ /^[.']/ ? "\\&" text : text
 }
 
-# A sentence a line, as mdoc(7) asks, and none longer than 80 columns.
+# One sentence per line, as mdoc(7) asks, and no line over 80 columns.
 function prose(text,   n, i, words, line, out) {
 	n = split(plain(text), words, " ")
 	for (i = 1; i <= n; i++) {
@@ -29,7 +29,7 @@ function dashed(field) {
 	return field
 }
 
-# Commands in parts that have a title each.
+# Commands in parts, each with a title.
 function commands(file,   n, parts, p, i, name, title) {
 	parts = rows(file, "PART")
 	for (p = 1; p <= parts; p++) {
@@ -53,7 +53,7 @@ function command(i) {
 	print ".Pp\n.Dl stoker " plain(row[i, 8])
 }
 
-# Options in general, and what they mean for the commands that differ.
+# The general meaning of options, and their meanings for particular commands.
 function options(file, scope,   i, k, n, own, field, whose, doc, all) {
 	all = types()
 	own = rows(file, "MEANING")
@@ -77,7 +77,8 @@ function options(file, scope,   i, k, n, own, field, whose, doc, all) {
 	}
 }
 
-# For the last of the commands that share a meaning, with those before it.
+# Prints the meaning that commands share at the last of them, with all their
+# names.
 function meaning(k, own, field, whose, doc,   j, names) {
 	for (j = 1; j <= own; j++) {
 		if (field[j] != field[k] || doc[j] != doc[k])
@@ -109,7 +110,7 @@ function keys(n,   i, section) {
 	print ".El"
 }
 
-# The types of profiles, as in help: "cpu, memory or io".
+# The types of profiles, as the help lists them: "cpu, memory or io".
 function types(n,   i, text) {
 	n = rows("include/types.def", "PROFILE_TYPE")
 	for (i = 1; i <= n; i++)
@@ -140,8 +141,8 @@ function quotas(n,   i) {
 	print ".El"
 }
 
-# A message as a sentence: only the places of arguments of printf() show, and a
-# name such as pprofUrl stays as it is.
+# A message as a sentence: "..." stands for each argument of printf(), and a
+# name such as pprofUrl is not capitalized.
 function sentence(text) {
 	gsub(/%[a-z]+/, "...", text)
 	if (text ~ /^[a-z]+[A-Z._]/)
@@ -149,7 +150,7 @@ function sentence(text) {
 	return toupper(substr(text, 1, 1)) substr(text, 2) (text ~ /[.]$/ ? "" : ".")
 }
 
-# What happened, and what to do about it, if the text does not say that.
+# What happened, and what to do about it if the text does not say so.
 function remedied(text, remedy) {
 	print prose(sentence(text) (remedy == "" ? "" : " " remedy))
 }
@@ -163,7 +164,7 @@ function errors(n,   i) {
 	print ".El"
 }
 
-# While the check of a row fails, its finding takes the place of the text.
+# The text of each row; if the row has a check, the remedy is doctor's.
 function failures(file,   n, i, name, check) {
 	n = rows("include/checks.def", "CHECK")
 	for (i = 1; i <= n; i++)
@@ -180,7 +181,7 @@ function failures(file,   n, i, name, check) {
 	print ".El"
 }
 
-# The notes of a weight; some end with a number.
+# The notes of one weight; some end with a number.
 function notes(file, weight,   n, i, numbered, remedy) {
 	n = rows(file, "QUALITY_NOTE_NUMBER")
 	for (i = 1; i <= n; i++)
@@ -207,7 +208,7 @@ function checks(n,   i) {
 	print ".El"
 }
 
-# Versions of a language, by the arguments that name and describe them.
+# Prints a language's versions, from the arguments that name and describe them.
 function versions(n, language, tested,   i) {
 	for (i = 1; i <= n; i++)
 		print ".It " language row[i, 1] " Ta " \

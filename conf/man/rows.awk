@@ -2,7 +2,7 @@
 #
 #	n = rows(file, macro)	row[i, 1..] are its arguments, texts unquoted
 #
-# The tables hold one macro each, or several of which one is wanted.
+# A table holds one macro, or several, one of which is wanted.
 
 function rows(file, macro,   line, text, n) {
 	text = ""

@@ -7,14 +7,14 @@
 #	TENANT those of its token, the default first; 550e8400 without it
 #
 # stack_start, stack_stop and one function per process; each process leaves
-# its pid in $STATE/pid/NAME. The API pool and nginx run as $RUN_USER, the parts
-# of the worker that need no capability as $WORKER_USER, which the API can't
-# touch; both are of $RUN_GROUP, which writes to the store.
+# its pid in $STATE/pid/NAME. The API pool and nginx run as $RUN_USER, and the
+# parts of the worker that need no capability as $WORKER_USER, whose processes
+# the API can't touch; both are in $RUN_GROUP, which may write to the store.
 
 : "${TENANT:=550e8400}"
 
 if [ "$(id -u)" -eq 0 ]; then
-  # Users that every Debian has, unless the package's are there.
+  # Users of every Debian, unless the package's users exist.
   RUN_USER=$(id -un stoker 2>/dev/null || echo nobody)
   WORKER_USER=$(id -un stoker-worker 2>/dev/null || echo daemon)
 else
@@ -35,7 +35,7 @@ as_user() {
 
 # Waits until a command succeeds, for the given number of seconds times
 # PATIENCE. The pauses between tries grow from 50 ms to 300 ms: a command that
-# asks the server and reads its reply takes as much CPU time as a short pause.
+# calls the server and reads its reply takes as much CPU time as a short pause.
 wait_for() {
   local seconds=$1 end pause_cs=5 pause_s quiet_fd= waited=0
   shift
@@ -75,8 +75,8 @@ stack_folder() {
   chmod 2755 "$STATE/run"
 }
 
-# Programs are copied: the unprivileged user may not reach the checkout, and
-# a rebuild must not change what runs.
+# Programs are copied: the unprivileged user may have no access to the
+# checkout, and a rebuild must not change running programs.
 stack_programs() {
   local p
   for p in stoker stoker-api stoker-worker targets/demo "$@"; do
@@ -115,8 +115,8 @@ EOF
     OBJECTS="${OBJECTS:-http://127.0.0.1:9}" LOGS="$STATE/log" RUN="$STATE/nginx" RATE="${RATE:-100r/s}"
 }
 
-# In the foreground as its unit runs it: spawn-fcgi would otherwise close the
-# log that the pool writes to. A second pool has a number, N: its folder is
+# Runs in the foreground, as in its unit: spawn-fcgi would otherwise close the
+# log to which the pool writes. A second pool has a number, N: its folder is
 # runN, and its configuration stokerN.conf.
 api_start() { # number
   local n=${1:-} as=()

@@ -76,7 +76,7 @@ int unknown_command(const struct cli *c);
 int usage_error(const char *fmt, ...) PRINTF(1, 2);
 /* Prints an error. Returns LEAVE_FAILED. */
 int failed(const char *fmt, ...) PRINTF(1, 2);
-/* What to do if no worker answers. */
+/* The remedy if no worker answers. */
 #define WORKER_REMEDY                                                 \
 	"  systemctl restart stoker-worker  # on the worker's host\n" \
 	"  stoker hosts                     # when each host last reported"

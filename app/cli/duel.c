@@ -27,7 +27,7 @@
 #define BUDGET_S 300
 #define GATE     "2" /* percent */
 #define GATE_MAX 100
-#define SHORT_MS 20 /* of shorter runs, starting the program is a large part */
+#define SHORT_MS 20 /* starting a program takes a large part of a shorter run */
 
 struct spent {
 	double cpu_s, wall_s;

@@ -17,7 +17,7 @@
 
 struct graph_function {
 	char *name;
-	const char *package, *file; /* of the reply */
+	const char *package, *file; /* as in the reply */
 	int64_t line;
 };
 
@@ -76,7 +76,7 @@ enum graph_view { GRAPH_SELF, GRAPH_TOTAL, GRAPH_CALLERS, GRAPH_CALLEES };
 
 struct graph_row {
 	uint32_t function;
-	uint32_t depth;  /* of trees: calls from the first row */
+	uint32_t depth;  /* in trees: calls from the first row */
 	uint32_t indent; /* columns */
 	bool branch;     /* it has siblings */
 	int64_t self, total;

@@ -167,7 +167,7 @@ put_origins(const json_t *parts, struct buf *out)
 }
 
 struct row_cost {
-	size_t at; /* in the rows */
+	size_t at; /* index in the rows */
 	json_int_t self, total;
 };
 

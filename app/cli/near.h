@@ -10,9 +10,9 @@
 #include "base/buf.h"
 
 struct near {
-	const char *word; /* as written */
+	const char *word; /* as the user wrote it */
 	const char *best; /* borrowed; NULL if no word is similar */
-	size_t distance;  /* of best */
+	size_t distance;  /* distance of best */
 };
 #define NEAR(text) ((struct near){.word = (text)})
 

@@ -57,7 +57,7 @@ const char *option_doc(size_t i, const char *command);
 /* An option of the command line. */
 struct option_given {
 	const char *name;  /* "--seconds" */
-	const char *value; /* as written; NULL for a list */
+	const char *value; /* as the user wrote it; NULL for a list */
 	const char *count; /* how to write a number; NULL for a text */
 	const char *unit;  /* the API's unit: "seconds", or "" */
 };

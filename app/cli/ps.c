@@ -20,7 +20,7 @@
 #define TRIES     3
 #define LEAST_CPU 0.05
 #define BUSY      1  /* percent of a CPU: gives samples in 10 s */
-#define MANY      20 /* and enough of them to be compared */
+#define MANY      20 /* and enough samples to be compared */
 #define ANSWER_S  1  /* from a survey's look at processes to its answer */
 
 /* Returns the CPU time of a process in an earlier survey, or -1. */

@@ -4,8 +4,8 @@
 #include "cli.h"
 #include "program.h"
 
-#define EVERY_PROGRAM  "*"    /* as exe of a match, */
-#define SERVICE_OF_ALL "host" /* and the name of its service */
+#define EVERY_PROGRAM  "*"    /* the exe of a match, */
+#define SERVICE_OF_ALL "host" /* and the name of the match's service */
 
 /* Makes {"exe": …} from the option that selects processes; an empty object if
  * none is given. Prints an error and returns an exit status on failure. */

@@ -30,7 +30,7 @@
 
 /* The file that keeps the key. */
 struct key_file {
-	struct buf path; /* of the file */
+	struct buf path; /* path of the file */
 	int dir;         /* the file's folder, locked */
 	char *key;       /* from the file; NULL without a file */
 };

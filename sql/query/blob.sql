@@ -28,7 +28,7 @@ UPDATE blob SET host = $1 WHERE host <> $1;
 -- name: blob_forget
 DELETE FROM blob WHERE id = $1;
 
--- Bytes are those of blobs, or of segments in the database.
+-- Bytes belong to blobs, or to segments in the database.
 -- name: blob_known
 SELECT 1 FROM blob WHERE id = $1
 UNION ALL SELECT 1 FROM segment WHERE id = $1;

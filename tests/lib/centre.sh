@@ -3,10 +3,10 @@
 #
 #	. tests/lib/e2e.sh
 #	. tests/lib/centre.sh
-#	POOLS=2		how many
-#	API_CONF	says [store] database
+#	POOLS=2		number of pools
+#	API_CONF	sets [store] database
 #	e2e_start
-#	centre_stop	what e2e_stop does not know of
+#	centre_stop	stops what e2e_stop does not
 stack_start() {
   stack_folder
   stack_programs

@@ -4,12 +4,12 @@
 #
 #	. tests/lib/e2e.sh
 #	. tests/lib/ceph.sh
-#	why=$(ceph_lacks)	true where it can't run
-#	ceph_start		in $ceph_dir; says why it could not
+#	why=$(ceph_lacks)	prints why it can't run; false if it can
+#	ceph_start		in $ceph_dir; prints why it could not
 #	s3 METHOD PATH [curl args]
 #	ceph_conf		the lines of stoker.conf that use its bucket, stoker
-#	gate_signal SIGNAL	stops the gateway, or has it go on
-#	gate_start		the gateway, after it was killed
+#	gate_signal SIGNAL	stops the gateway, or continues it
+#	gate_start		starts the gateway after it was killed
 #	ceph_down
 ceph_dir=
 

@@ -2,7 +2,7 @@
 #
 #	check NAME command...	ok or not ok, with what the command printed
 #	equal GOT EXPECTED
-#	says TEXT command...	what it prints, to both streams, holds the text
+#	says TEXT command...	its output, on both streams, contains TEXT
 #	leaves STATUS command...	it ends with that status
 #	finished ID	the ProfileResult of a capture that has ended
 

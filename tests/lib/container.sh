@@ -5,7 +5,7 @@
 #				can be made there
 #	container_make FOLDER NAME IMAGE PID	puts a process into a new container
 #				below that folder, and sets container_id
-#	container_end FOLDER	removes it, once its process has ended
+#	container_end FOLDER	removes it after its process has ended
 container_files=/var/lib/docker/containers
 
 container_groups() {

@@ -261,7 +261,7 @@ draw_profile(struct draw *d, int64_t n, int64_t period_ns, struct profile **out)
 
 /* --- a longer recording --------------------------------------------------- */
 
-/* Where each location occurs: frames of location l are at[first[l]] to
+/* The places of each location: the frames of location l are at[first[l]] to
  * at[first[l + 1]], each an index into stack[]. */
 struct places {
 	uint32_t *first, *at, *sample;

@@ -5,12 +5,12 @@
 #	. tests/lib/e2e.sh; e2e_start
 #	. tests/lib/fleet.sh
 #	fleet_start [ADDRESS]	where nginx answers hosts; 127.0.0.1
-#	host_make NAME [EXE]	its folder and stoker.conf; EXE: all it may profile
-#	host_join NAME		with a key for joining of its own
+#	host_make NAME [EXE]	its folder and stoker.conf; EXE: what it may profile
+#	host_join NAME		with a separate key for joining
 #	host_start NAME, host_stop NAME [SIGNAL]
-#			by the command in HOST_RUN, if there is any; the worker
+#			by the command in HOST_RUN, if set; the worker
 #			of another release, if HOST_BIN is its folder
-#	agent NAME METHOD PATH [curl args]	asks with the key of that host
+#	agent NAME METHOD PATH [curl args]	calls with the host's key
 
 CENTRE_URL=
 

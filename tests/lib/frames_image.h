@@ -6,7 +6,7 @@
 struct frames_image {
 	uint16_t machine;
 	const char *section; /* ".eh_frame" or ".debug_frame" */
-	uint64_t vaddr;      /* of the code; an .eh_frame follows it */
+	uint64_t vaddr;      /* address of the code; an .eh_frame follows it */
 	const void *code;
 	size_t code_size;
 	const void *frames;

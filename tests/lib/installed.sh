@@ -4,16 +4,16 @@
 #	package_installed		installs it and makes the first key, TOKEN
 #	package_install FILE.deb	one that is in the machine's /root
 #	cli, get PATH			the command line; curl through nginx
-#	within SECONDS COMMAND...	waits for its success; prints its last words
-#	json FILTER COMMAND...		what it prints makes jq's filter true
+#	within SECONDS COMMAND...	waits for success; prints the last output
+#	json FILTER COMMAND...		its output makes jq's filter true
 #	unit NAME <UNIT			a service of systemd there
-#	service_unit NAME COMMAND [SETTINGS]	one with a user of its own
+#	service_unit NAME COMMAND [SETTINGS]	one with a separate user
 #	drop_in UNIT NAME <SETTINGS	changes one, and restarts it
-#	known SERVICE [OPTION...]	registers it; a process of it is seen
-#	take SERVICE [OPTION...]	a capture: its ProfileResult is printed
+#	known SERVICE [OPTION...]	registers it, and waits for a process
+#	take SERVICE [OPTION...]	captures, and prints the ProfileResult
 #	nothing_is_left UNITS		after a purge: files differ from $MACHINE_AT/before
 #				only by what is not the package's
-#	doctor_says VERDICT CHECK TEXT	with the line that mends it
+#	doctor_says VERDICT CHECK TEXT	with the line that repairs it
 api=/api/v1
 profiling=$api/observability/profiling
 own_units='stoker-api.socket stoker-api.service stoker-worker.service'

@@ -6,7 +6,7 @@
 #	in_machine COMMAND...		runs there as root; standard input goes along
 #	machine_online COMMAND...	runs there with the host's network, to fetch
 #	machine_put MODE FILE... FOLDER	copies files into one of its folders
-#	machine_files			those that are its own: made, changed or deleted
+#	machine_files			its own files: made, changed or deleted
 #				there since it was booted
 #	machine_sysctl NAME VALUE	what /proc/sys shows there, and only there
 #	machine_reboot			the same machine, its files as they were

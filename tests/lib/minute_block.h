@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 
-#define MINUTE_BLOCK_BYTES ((size_t)3000) /* of a window */
+#define MINUTE_BLOCK_BYTES ((size_t)3000) /* bytes of a window */
 
 /*
  * Replaces *out with a block of one fresh minute, or of the minutes of an hour.

@@ -46,7 +46,7 @@ struct objects {
 struct connection {
 	struct objects *o;
 	int fd;
-	enum objects_mood mood; /* of this request */
+	enum objects_mood mood; /* mood of this request */
 	char head[HEAD_MAX];
 	char *body;
 	struct sigv4_request r;

@@ -15,8 +15,8 @@
 #						long as --seconds says
 #	wait_for 20 has_taken shares 1		0: it has begun
 #	end_capture shares
-#	await_captures				all that have begun
-#	with=(setpriv …)			what the worker of begin runs below
+#	await_captures				waits for all captures
+#	with=(setpriv …)			command that runs the worker of begin
 #	check …_is_captured captured shares
 
 once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded

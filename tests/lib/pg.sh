@@ -3,12 +3,12 @@
 #
 #	. tests/lib/pg.sh
 #	pg_start FOLDER [SETTINGS]	$pg_data, $postmaster; -c NAME=VALUE ...
-#	pg_run PROGRAM...	as its user, in the folder
+#	pg_run PROGRAM...	runs a program as its user, in the folder
 #	pg_stop
-#	pg_standby		a standby of it, which each commit waits for, as in
+#	pg_standby		starts a standby that commits wait for, as in
 #				stoker-fleet(7), in $1/standby
 #	pg_promote		makes the standby the server
-#	pg_hosts		both, as host= of a DSN
+#	pg_hosts		prints both, as host= of a DSN
 . tests/lib/manual.sh
 pg_bin=$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)
 

@@ -8,7 +8,7 @@
 #include "store/verify.h"
 
 #define STOCK_PROFILES 3
-#define STOCK_WINDOWS  4 /* in one segment, STOCK_WINDOW bytes each */
+#define STOCK_WINDOWS  4 /* windows in one segment, STOCK_WINDOW bytes each */
 #define STOCK_WINDOW   20000
 
 struct stock {

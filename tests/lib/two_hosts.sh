@@ -3,7 +3,7 @@
 #
 #	. tests/lib/e2e.sh; e2e_start
 #	. tests/lib/two_hosts.sh
-#	runs_on SERVICE N	true once it runs on N hosts
+#	runs_on SERVICE N	true when it runs on N hosts
 
 # Both workers see this machine. The second worker's scope has only one
 # program, so the other program runs on the first host only.

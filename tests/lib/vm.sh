@@ -1,6 +1,6 @@
 # A virtual machine with Debian 12 and its kernel, for what this host's kernel
 # cannot show: its defaults, its settings, reboots and power cuts. The commands
-# are those of machine.sh. Needs root and qemu; there is no KVM, so that
+# are as in machine.sh. Needs root and qemu; there is no KVM, so that
 # everything in the machine is slow.
 #
 #	. tests/lib/vm.sh
@@ -8,8 +8,8 @@
 #	in_machine COMMAND...	runs there as root; standard input goes along
 #	machine_put MODE FILE... FOLDER
 #	machine_sysctl NAME VALUE
-#	machine_reboot [OPTION...]	in order; OPTION: of the kernel
-#	machine_cut		takes the power away, and boots again
+#	machine_reboot [OPTION...]	orderly; OPTIONs are for the kernel
+#	machine_cut		cuts the power, and boots again
 #	machine_stop		ends it; happens at exit, too
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1

@@ -7,7 +7,7 @@
  * 	folded FILE values:NAME	or with the one of that name
  * 	folded FILE modules	samples that end in a module, and its name
  * 	folded FILE functions	samples that end in a function, and its name;
- * 				inlined functions count to where they are
+ * 				inlined functions count for their outer one
  * 	folded FILE labels	samples, their innermost frame and labels with a text
  * 	folded FILE pprof	a pprof file, for other readers
  */

@@ -32,7 +32,7 @@ struct group_frame {
 };
 
 struct group {
-	int64_t count[2]; /* of goroutines, samples or bytes */
+	int64_t count[2]; /* number of goroutines, samples or bytes */
 	uint32_t state, reason, raw, creator; /* of the first sample seen */
 	bool leaked;   /* the runtime found that they can never wake up */
 	int64_t age_s; /* of the longest wait in the second profile, or
@@ -60,7 +60,7 @@ struct groups {
 	struct group *items;
 	struct group_frame *frames;
 	struct group_member *members[2];
-	struct group_wait *waits; /* of the second profile */
+	struct group_wait *waits; /* waits in the second profile */
 	uint32_t n, nframes, nmembers[2], nwaits;
 	int64_t total[2];
 	struct groups_index *index; /* private */

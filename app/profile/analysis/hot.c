@@ -369,7 +369,7 @@ keep_parts(struct scan *s)
 /* The part of a sample's stack that is below the path so far. */
 struct inside {
 	uint32_t locations, frames; /* frames of the outermost of them */
-	uint32_t name;              /* of the frame that was taken last */
+	uint32_t name;              /* name of the frame that was taken last */
 };
 
 /* Takes the outermost remaining frame; false if there is none. */

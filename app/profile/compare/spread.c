@@ -48,10 +48,10 @@ compare_rows(struct strings *names, const struct tree *t,
  */
 struct lens {
 	const struct blocks *b;
-	const double *size; /* of blocks */
+	const double *size; /* sizes of blocks */
 	unsigned n;         /* blocks */
 	unsigned each;      /* number of neighbours joined to one */
-	double samples;     /* of the side */
+	double samples;     /* samples of the side */
 	double whole;       /* the sum of size */
 	bool by_time, is_base;
 };

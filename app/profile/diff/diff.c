@@ -19,7 +19,7 @@ struct zip {
 	struct diff *d;
 	const struct tree *from[SIDES];
 	uint32_t *names[SIDES]; /* by name of a side: name of the diff, + 1 */
-	uint32_t cap;           /* of homes */
+	uint32_t cap;           /* capacity of homes */
 	struct diff_origin from_nodes;
 };
 

@@ -10,7 +10,7 @@
 
 struct counts {
 	const int64_t *base, *now; /* by node */
-	double scale;              /* of the base's */
+	double scale;              /* factor for the base's counts */
 };
 
 /* A sample may represent more on one side than on the other, so samples are

@@ -17,7 +17,7 @@ enum diff_kind { DIFF_SAME, DIFF_MORE, DIFF_LESS, DIFF_NEW, DIFF_GONE };
 
 struct diff_mark {
 	enum diff_kind kind;
-	double strength; /* of its colour, 0..1 */
+	double strength; /* strength of its colour, 0..1 */
 };
 
 #define PALE  0.25 /* new or gone node, which may be chance */

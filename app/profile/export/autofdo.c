@@ -18,7 +18,7 @@
 struct node {
 	uint32_t parent;                /* NONE: a function at the top */
 	uint32_t function;              /* its name; 0: a line */
-	uint32_t offset, discriminator; /* in the parent */
+	uint32_t offset, discriminator; /* relative to the parent */
 	int64_t samples;
 	uint64_t size;
 };

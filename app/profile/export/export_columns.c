@@ -2,14 +2,14 @@
  * Writes the document of export_json() with its long columns in binary, which a
  * browser reads without parsing or copying.
  *
- * The first four bytes are the length of the document that follows. It is that
- * of export_json() without depth, name, self and totals, padded with spaces to
- * a multiple of eight bytes, and has three more members: nodes is the length of
- * each column; scale is the factor by which self and totals are to be
- * multiplied; columns lists the columns that follow the document, in order,
- * each with the size of a value in bytes. Values of 1, 2 and 4 bytes are
- * unsigned integers, those of 8 are doubles; all are little-endian. Each column
- * begins at a multiple of eight bytes.
+ * The first four bytes are the length of the document that follows. The
+ * document is export_json()'s without depth, name, self and totals, padded
+ * with spaces to a multiple of eight bytes, and has three more members: nodes
+ * is the length of each column; scale is the factor by which self and totals
+ * are to be multiplied; columns lists the columns that follow the document, in
+ * order, each with the size of a value in bytes. Values of 1, 2 and 4 bytes
+ * are unsigned integers, those of 8 are doubles; all are little-endian. Each
+ * column begins at a multiple of eight bytes.
  */
 #include "exports.h"
 #include "json_tree.h"

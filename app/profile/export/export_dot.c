@@ -3,7 +3,7 @@
  * with edges weighted by the cost of the calls. An edge that skips functions is
  * dotted.
  *
- * Recursion counts once, in boxes and in edges: the numbers are those of
+ * Recursion counts once, in boxes and in edges: the numbers equal those in
  * topFunctions. Source: the layout of `go tool pprof -dot`.
  */
 #include "exports.h"

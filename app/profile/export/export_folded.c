@@ -112,7 +112,7 @@ folded_column(const struct tree *t)
 	                                                        : t->self;
 }
 
-/* Writes a node's count; samples without a stack are those of the root. */
+/* Writes a node's count; samples without a stack count for the root. */
 static void
 put_count(const void *arg, uint32_t node, struct buf *text)
 {

@@ -297,7 +297,7 @@ oklch(double light, double chroma, double degrees)
 }
 
 /* Returns the colour that the page uses: functions of one package share a hue,
- * unless matches are marked. The numbers are those of theme.css. */
+ * unless matches are marked. The numbers are theme.css's. */
 static struct svg_color
 color(const struct svg *s, uint32_t node)
 {

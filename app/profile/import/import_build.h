@@ -51,10 +51,10 @@ struct import {
 	bool plain;     /* values in the file are numbers of samples, too */
 	double scale; /* converts values of the file to ours; 0 if not yet known
 	               */
-	double *sums; /* of values of the file, by sample */
+	double *sums; /* sums of the file's values, by sample */
 	uint32_t nsums; /* room for them */
 	bool fractions; /* a value is not whole, in the file or as converted */
-	uint32_t row;   /* of the sample that was added last */
+	uint32_t row;   /* row of the sample that was added last */
 	uint64_t cut;   /* samples whose stacks lost frames */
 	bool deep;      /* the current stack has lost frames */
 	/* the current stack, leaf first */

@@ -57,7 +57,7 @@ struct fn {
 	uint32_t name, file, module; /* strings */
 	uint32_t location;
 	uint32_t call0, ncalls; /* in calls, after sorting */
-	uint32_t seen;          /* number of the last path that has it */
+	uint32_t seen;          /* number of the last path through it */
 	int64_t self, given;    /* given: to paths */
 	double shares, passed;  /* sums over its paths; over those with a part
 	                          of self */
@@ -72,7 +72,7 @@ struct call {
 struct path {
 	uint32_t fn, caller; /* caller: index of a path, or PROFILE_NONE */
 	uint32_t depth;
-	double cost;  /* of the function on this path, with its callees */
+	double cost;  /* cost of the function on this path, with its callees */
 	double share; /* the part of cost that is the function's own */
 };
 

@@ -163,7 +163,7 @@ is_long(const struct profile *p)
 	return drop + keep > MAX_PATTERN || bytes * (drop + keep) > MAX_WORK;
 }
 
-enum part { WHOLE, TOP, ALL }; /* of a location that stays */
+enum part { WHOLE, TOP, ALL }; /* what is left of a location */
 
 /* Removes the dropped frames of a location, from the outermost one on. */
 static enum part

@@ -72,12 +72,12 @@ struct named {
 struct reader {
 	struct import im;
 	enum page page;
-	char form[32];  /* of a period that cannot be used; "" if none */
+	char form[32];  /* form of a period that cannot be used; "" if none */
 	double all[2];  /* bytes in use and allocated in the first line */
 	double read[2]; /* in the stacks, before scaling */
 	double period; /* of a heap in bytes; 0: every allocation was counted */
 	double hz;     /* cycles per second; 0 unknown */
-	int64_t values[4]; /* of the stack that is waiting, scaled */
+	int64_t values[4]; /* values of the waiting stack, scaled */
 	bool counted;      /* values are known */
 	struct named named[PROFILE_MAX_FRAMES]; /* of the stack, leaf first */
 	uint32_t nnamed;

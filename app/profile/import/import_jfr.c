@@ -83,17 +83,17 @@ struct tally {
 
 struct reader {
 	struct import im;
-	struct buf text; /* of a name */
+	struct buf text; /* text of a name */
 	uint64_t named;  /* bytes of names that were made */
 	struct label thread;
 	uint64_t counts[KINDS];
 	uint64_t cut, failed; /* stacks that are incomplete; stacks that are
 	                         missing */
 	uint64_t lost_samples, lost_bytes; /* reported by the recorder */
-	double cpu_ns, wall_ns;            /* of a sample; 0 unknown */
+	double cpu_ns, wall_ns;            /* time of a sample; 0 unknown */
 	/* settings of this chunk or an earlier one; 0: none */
 	double interval_ns, asked_wall_ns, period_ns;
-	char event[32]; /* of async-profiler */
+	char event[32]; /* event of async-profiler */
 	bool has[OF_COUNT];
 	enum of of; /* the profile that is made */
 	int64_t start_ns, end_ns;

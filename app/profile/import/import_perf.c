@@ -31,14 +31,14 @@
 
 struct head {
 	struct perf_head of;   /* event without its colon */
-	struct perf_text rest; /* of the line */
+	struct perf_text rest; /* rest of the line */
 };
 
 struct reader {
 	struct perf_samples s;
 	const char *next, *stop; /* the lines after this one */
 	bool headless;           /* no line of the file has an event or time */
-	bool open;               /* in a sample */
+	bool open;               /* within a sample */
 	bool torn;               /* it has a frame that is unreadable */
 	bool named;              /* frames are more than addresses */
 	struct import_frame frame; /* read, but not yet pushed */

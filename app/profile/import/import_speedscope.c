@@ -39,7 +39,7 @@ struct reader {
 	const char *unit;        /* kind of the profiles that are kept */
 	double active;           /* index of the profile that is shown first */
 	struct buf note;         /* about profiles that are left out */
-	double weight;           /* of the rows so far; 0: none yet */
+	double weight;           /* weight of the rows so far; 0: none yet */
 	unsigned long long open; /* frames that no event closes */
 };
 
@@ -376,7 +376,7 @@ find_parts(struct reader *d, struct json_scan *s, struct parts *p)
 }
 
 /* Returns a unit of types.def, or "" for plain numbers: "none", and units that
- * speedscope does not know either. */
+ * speedscope does not have, either. */
 static const char *
 kind(const struct parts *p)
 {

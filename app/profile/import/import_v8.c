@@ -72,7 +72,7 @@ struct reader {
 	struct buf text;
 	struct node *nodes;
 	struct edge *edges;
-	struct named *ids; /* in order */
+	struct named *ids; /* ascending */
 	uint32_t nnodes, nedges, node_room, edge_room;
 	uint32_t collector; /* node that represents the garbage collector */
 	double start_us, end_us;

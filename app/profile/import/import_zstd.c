@@ -5,7 +5,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#define RATIO_USUAL 8 /* of profiles */
+#define RATIO_USUAL 8 /* usual ratio of profiles */
 #define ROOM_MIN    ((size_t)4 << 10)
 
 bool

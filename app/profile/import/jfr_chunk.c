@@ -9,7 +9,7 @@
 
 #define HEADER     68
 #define COMPRESSED 1          /* bit of the features: compressed integers */
-#define MAX_ROWS   (1u << 20) /* of metadata: strings, classes, fields */
+#define MAX_ROWS   (1u << 20) /* rows of metadata: strings, classes, fields */
 #define MAX_DEPTH  16         /* of elements, nested values, references */
 
 enum { METADATA, CHECKPOINT };

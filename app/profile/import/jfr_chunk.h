@@ -55,8 +55,8 @@ struct jfr_text {
 struct jfr_value {
 	uint64_t n;           /* a number, or the id of a constant */
 	uint32_t class;       /* of the constant, or of a list's elements */
-	struct jfr_text text; /* of a string */
-	struct jfr_cursor at; /* of a list: its length and elements */
+	struct jfr_text text; /* text of a string */
+	struct jfr_cursor at; /* start of a list: its length, then elements */
 };
 
 struct jfr_field {
@@ -84,14 +84,14 @@ struct jfr_chunk {
 	const char *p, *end;
 	int64_t start_ns, duration_ns; /* since the epoch */
 	double ticks_per_s;
-	struct jfr_text *strings;  /* of the metadata */
+	struct jfr_text *strings;  /* strings of the metadata */
 	struct jfr_class *classes; /* sorted by id */
 	struct jfr_field *fields;
 	struct jfr_constant *constants; /* sorted by class and id */
 	uint32_t nstrings, nclasses, nfields, nconstants;
 	uint32_t class_room, field_room, constant_room;
 	uint32_t strings_class;  /* index, or JFR_NONE */
-	const char *why, *where; /* of a failure */
+	const char *why, *where; /* reason and place of a failure */
 };
 
 /*

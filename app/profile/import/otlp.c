@@ -27,7 +27,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LABEL_BYTES   200 /* of the value of a label */
+#define LABEL_BYTES   200 /* bytes of a label's value */
 #define SERVICE_BYTES 1000
 
 /* The row's number in the profile of a part. */
@@ -88,9 +88,9 @@ struct otlp {
 	bool pprof;        /* it was converted from pprof */
 	uint32_t extra;    /* column of times made of counts, or PROFILE_NONE */
 	uint32_t counted;  /* column of these counts */
-	int64_t period_ns; /* of each sample that is counted */
-	struct import_frames frames; /* of earlier parts */
-	size_t bytes;                /* of strings, of all parts */
+	int64_t period_ns; /* period of each counted sample */
+	struct import_frames frames; /* frames of earlier parts */
+	size_t bytes;                /* bytes of strings, in all parts */
 	uint32_t *indices; /* location_indices of the profile, in 1.7 */
 	uint32_t nindices;
 };
@@ -378,7 +378,7 @@ each_attribute(struct otlp *o, struct wire w,
 
 struct mapping_read {
 	struct mapping row;
-	int rank; /* of the build-id, best first; 0: none yet */
+	int rank; /* rank of the build-id, best first; 0: none yet */
 };
 
 /* Reads an attribute of a mapping. The linker's build-id identifies debug

@@ -13,7 +13,7 @@ struct writer {
 	size_t size;
 	struct json_scan s;
 	struct buf text;
-	unsigned layouts; /* that have all fields seen so far */
+	unsigned layouts; /* layouts that have all fields seen so far */
 	enum otlp_layout layout;
 	struct buf *out; /* NULL: look only */
 	bool in_list;    /* inside a list of attribute values */
@@ -40,8 +40,8 @@ broken(struct writer *w)
 	return import_bad_json(w->why, "JSON of OTLP", &w->s, w->file, w->size);
 }
 
-/* True if a member's name is that of a field, whose words are in upper case and
- * separated by underscores. */
+/* True if a member's name means a field; the words of field are in upper case
+ * and separated by underscores. */
 static bool
 is_name(const char *name, const char *field)
 {

@@ -14,7 +14,7 @@ struct otlp_row {
 	enum otlp_message of; /* if it is a message */
 	uint8_t number[OTLP_LAYOUTS];
 };
-/* All fields, by enum otlp_field; the first row is that of no field. */
+/* All fields, by enum otlp_field; the first row stands for no field. */
 extern const struct otlp_row otlp_rows[OTLP_FIELDS];
 
 #define OTLP_ALL_LAYOUTS ((1u << OTLP_LAYOUTS) - 1)

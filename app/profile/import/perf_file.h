@@ -29,7 +29,7 @@ struct perf_cursor {
 
 struct perf_attr {
 	struct perf_event_attr a;
-	char name[80]; /* of the event */
+	char name[80]; /* name of the event */
 };
 
 struct perf_record {
@@ -45,7 +45,7 @@ struct perf_file {
 	struct perf_id {
 		uint64_t id;
 		uint32_t attr;
-	} * ids; /* by id, once the file is open */
+	} * ids; /* sorted by id after opening */
 	uint32_t nids, id_room;
 	struct perf_record *records;
 	uint32_t nrecords, record_room;

@@ -35,7 +35,7 @@ struct perf_samples {
 	struct label thread;
 	double first_s, last_s;      /* -1 unknown */
 	uint64_t samples, backwards; /* backwards: before the previous one */
-	double period;               /* of the sample */
+	double period;               /* period of the sample */
 	struct {
 		struct perf_text name;
 		uint64_t samples;

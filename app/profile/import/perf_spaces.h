@@ -12,28 +12,28 @@
 
 #include "base/pairs.h"
 
-#define PERF_MAX_MAPS 8192 /* of one process; bounds time */
+#define PERF_MAX_MAPS 8192 /* mappings of one process; bounds time */
 
 struct perf_map {
 	uint64_t start, end;
 	uint64_t shift;    /* subtracted from addresses to get those of the
 	                      profile */
-	uint64_t offset;   /* in the file */
+	uint64_t offset;   /* offset in the file */
 	uint32_t mapping;  /* row of the profile */
 	uint32_t function; /* the function of all of its code; or
 	                      PROFILE_NONE */
 };
 
 struct perf_space {
-	struct perf_map *maps; /* by address */
+	struct perf_map *maps; /* sorted by address */
 	uint32_t n, room;
-	uint64_t version; /* of its mappings; no two are equal */
+	uint64_t version; /* version of its mappings; no two are equal */
 };
 
 struct perf_spaces {
 	struct perf_file *file;
 	struct perf_space kernel;
-	struct perf_space *rows; /* by number of pid */
+	struct perf_space *rows; /* by index of the pid */
 	uint32_t *comms;         /* by number of tid; strings of the profile */
 	uint32_t room, comm_room;
 	struct pairs pids, tids;

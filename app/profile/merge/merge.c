@@ -581,8 +581,8 @@ add_samples(struct input_rows *r)
 	return rc;
 }
 
-/* Adds nodes and samples; called when all rows that they refer to exist. Errors
- * are those of merge_add(). */
+/* Adds nodes and samples; called when all rows that they refer to exist.
+ * Errors as in merge_add(). */
 static int
 merge_stacks(struct input_rows *r)
 {

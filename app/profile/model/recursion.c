@@ -6,16 +6,16 @@
 #include <string.h>
 
 struct frame {
-	uint32_t key; /* of its name */
+	uint32_t key; /* key of its name */
 	uint32_t location, line;
 };
 
 struct work {
 	const struct profile *p;
-	struct frame *frames; /* of one stack, outermost first */
+	struct frame *frames; /* frames of one stack, outermost first */
 	uint32_t *at;         /* by key: its place in frames */
 	uint32_t n, frames_cap;
-	uint32_t *stack; /* of all samples */
+	uint32_t *stack; /* stacks of all samples */
 	uint32_t nstack, stack_cap;
 	struct location *locations; /* p's, and parts of them */
 	uint32_t *first; /* by line of p: a part that begins there; 0: none */

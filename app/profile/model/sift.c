@@ -22,7 +22,7 @@ struct list {
  * stack. */
 struct marks {
 	uint32_t focus; /* bits of the list's names */
-	uint32_t bits;  /* of struct sift_frames */
+	uint32_t bits;  /* bits of struct sift_frames */
 	bool hidden;
 	bool folded; /* folded by its name alone */
 };
@@ -48,7 +48,7 @@ struct work {
 	const struct sift *by;
 	struct search focus_text, hide_text, fold_text;
 	struct list focus, hide, fold, fold_package;
-	uint32_t kinds;                      /* that are folded */
+	uint32_t kinds;                      /* kinds that are folded */
 	struct marks *functions, *locations; /* by index */
 	struct kind_mark *kind_marks;        /* by function */
 	bool *folds;                         /* by line */

@@ -16,7 +16,7 @@ struct tree_names {
 	const struct profile *p;
 	struct tree *t;
 	uint32_t *by_string; /* by string of the profile: its name, or 0 */
-	uint32_t cap;        /* of t->home */
+	uint32_t cap;        /* capacity of t->home */
 	/* the last package and file, which neighbours mostly share */
 	const char *package_text;
 	size_t package_len;
@@ -281,7 +281,7 @@ struct build {
 	uint64_t frames;
 	uint32_t most;      /* nodes */
 	int64_t least;      /* total of a node; smaller ones are left out */
-	uint32_t cap;       /* of the columns */
+	uint32_t cap;       /* capacity of the columns */
 	struct group *open; /* the current node and its ancestors */
 	uint32_t nopen, open_cap;
 };

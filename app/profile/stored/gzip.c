@@ -4,7 +4,7 @@
 #include <libdeflate.h>
 #include <string.h>
 
-#define RATIO_MAX  1032 /* of deflate: 258 bytes from 2 bits */
+#define RATIO_MAX  1032 /* highest ratio of deflate: 258 bytes from 2 bits */
 #define MEMBER_MIN 18   /* header and trailer */
 #define ROOM_MIN   ((size_t)4 << 10)
 #define LEVEL      6 /* takes half the time of level 9, for 1 % more bytes */

@@ -16,7 +16,7 @@ enum {
 	LISTING_FIELD_CODE,
 };
 
-enum { MOST_NUMBERS = 6 }; /* of a row */
+enum { MOST_NUMBERS = 6 }; /* numbers in a row */
 
 struct listing *
 listing_new(void)

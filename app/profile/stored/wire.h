@@ -28,8 +28,8 @@ struct wire {
 
 struct wire_field {
 	uint32_t key;
-	uint64_t value;    /* of WIRE_VARINT */
-	struct wire bytes; /* of WIRE_BYTES */
+	uint64_t value;    /* value of a WIRE_VARINT */
+	struct wire bytes; /* contents of a WIRE_BYTES */
 };
 
 #define WIRE_BLOCK 64
@@ -72,7 +72,7 @@ MUST_CHECK int wire_last(struct wire w, uint32_t key, struct wire *out);
 typedef int wire_seen(void *arg, struct wire bytes);
 MUST_CHECK int
 wire_each(struct wire w, uint32_t key, wire_seen *seen, void *arg);
-/* True if the bytes are those of s. */
+/* True if the bytes equal s. */
 bool wire_is(struct wire w, const char *s);
 
 /* Reads one varint. Returns -EBADMSG if it is truncated or longer than 64

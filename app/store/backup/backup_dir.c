@@ -16,7 +16,7 @@
 #define MANIFEST   "manifest.json"
 #define LOCK       "backup.lock"
 #define TEMP       ".tmp-" /* prefix of file_replace() */
-#define FORMAT     1       /* of a directory: a later format is refused */
+#define FORMAT     1       /* format of a directory; a later one is refused */
 #define OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
 
 /* --- the manifest --------------------------------------------------------- */

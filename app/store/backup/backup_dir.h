@@ -30,7 +30,7 @@ struct backup_dir {
 #define CLEANUP_BACKUP_DIR CLEANUP(backup_dir_close)
 
 /* Opens a directory for a backup of store_dir, and locks it until it is
- * closed. Errors are those of backup_make(). */
+ * closed. Errors as in backup_make(). */
 MUST_CHECK int backup_dir_make(const char *path, const char *store_dir,
                                struct backup_dir *out, struct buf *why);
 /* Opens a directory that has a backup, and locks it against new backups until

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 
 #define PAGE       500 /* rows of SQL_BLOB_AFTER */
-#define FOLDER_LEN 2   /* of "ab/blob-ab…" */
+#define FOLDER_LEN 2   /* length of "ab" in "ab/blob-ab…" */
 
 static const char *const folders[] = {
 	[EXTENT_PROFILE] = "profiles",

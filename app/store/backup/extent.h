@@ -26,7 +26,7 @@ struct extent_place {
 	const char *path; /* borrowed */
 	int fds[2];       /* profiles/ and segments/, by extent_kind */
 	mode_t folder_mode, file_mode;
-	uid_t uid; /* with gid, the owner of files that root creates */
+	uid_t uid; /* owner, with gid, of files that root creates */
 	gid_t gid;
 	bool uncached; /* checks read the disk rather than the page cache */
 };

@@ -11,7 +11,7 @@
 
 #define MIGRATE_TRIES 3
 #define LOOK_MAX_NS   NS_PER_S /* wait for a look at the schema */
-#define SCHEMA_MAX    9999     /* no release has so many migrations */
+#define SCHEMA_MAX    9999     /* above the number of any release */
 
 int64_t db_look_ns = 5 * NS_PER_S;
 

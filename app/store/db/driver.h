@@ -9,7 +9,7 @@
 /* The beginning of each driver's own struct. */
 struct db {
 	const struct db_driver *driver;
-	char *name; /* of the database, for messages */
+	char *name; /* name of the database, for messages */
 	bool look;
 	int depth;   /* depth of nested transactions */
 	bool doomed; /* an inner transaction was rolled back */

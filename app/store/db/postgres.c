@@ -31,7 +31,7 @@ struct postgres {
 	bool prepared[SQL_COUNT];
 	bool stale; /* a migration has changed columns of statements */
 	bool listens;
-	bool wrote; /* in this transaction */
+	bool wrote; /* this transaction has written */
 	bool late;  /* the last answer did not come in time */
 	char channel[CHANNEL_MAX];
 	int changes;

@@ -218,9 +218,9 @@ count_wal(void *arg, sqlite3 *conn, const char *name, int pages)
 	return SQLITE_OK;
 }
 
-/* True if the WAL is large. Its file keeps its size when the WAL begins again,
- * so the bytes in use are those of the last commit, or the whole file if it
- * has grown since. */
+/* True if the WAL is large. Its file keeps its size when the WAL restarts, so
+ * the bytes in use are those of the last commit, or the whole file if it has
+ * grown since. */
 static bool
 is_wal_long(struct db *db)
 {

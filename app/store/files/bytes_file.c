@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #define FILE_MODE  0640
-#define FOLDER_LEN 2 /* of "ab/blob-ab…" */
+#define FOLDER_LEN 2 /* length of "ab" in "ab/blob-ab…" */
 
 int
 bytes_file_create(int dir_fd, const char *name, int *out_fd)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FOLDER_LEN 2 /* of "ab/blob-ab…" */
+#define FOLDER_LEN 2 /* length of "ab" in "ab/blob-ab…" */
 
 /* A name is "ab/", an id, and a suffix; ab are the first characters after the
  * id's prefix. */

@@ -21,7 +21,7 @@ struct s3_chunk {
 	uint64_t used; /* time of the last use, in chunks read */
 };
 struct s3_cache {
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	pthread_cond_t came;
 	uint64_t uses;
 	struct s3_chunk chunks[S3_CHUNKS];

@@ -23,7 +23,7 @@ struct s3 {
 	bool tls;
 	int64_t timeout_ms;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects what follows */
 	CURL *idle[S3_IDLE_MAX];
 	size_t nidle;
 	struct s3_cache cache;
@@ -34,7 +34,7 @@ struct s3_call {
 	const char *method;
 	const char *name;  /* of the object, below the prefix; NULL: query */
 	const char *query; /* for the bucket; sorted, and encoded */
-	const void *body;  /* of a PUT */
+	const void *body;  /* body of a PUT */
 	size_t length;
 	int64_t from, to; /* first and last byte requested; to < 0: all */
 	struct buf *out;  /* NULL: the body is not wanted */
@@ -42,7 +42,7 @@ struct s3_call {
 };
 struct s3_answer {
 	long status;
-	int64_t from, whole; /* of Content-Range; -1: none */
+	int64_t from, whole; /* from Content-Range; -1: none */
 	int64_t now_ms;      /* the object store's clock; 0: not sent */
 	bool too_long;       /* the body has more than most bytes */
 	char error[512];     /* beginning of the body of an error */

@@ -26,7 +26,7 @@
 #define BLOCK_MAGIC     "stoker-blocks 2\n"
 #define BLOCK_MAGIC_1   "stoker-blocks 1\n"
 #define BLOCK_MAGIC_LEN (sizeof(BLOCK_MAGIC) - 1)
-#define BLOCK_NUMBERS   8 /* of an entry */
+#define BLOCK_NUMBERS   8 /* numbers in an entry */
 #define BLOCK_DIGEST    32
 
 struct block_end {

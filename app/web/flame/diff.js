@@ -2,7 +2,7 @@
  * The tree of two profiles: values of the comparison and, scaled to them, of
  * the base. Widths come from either side, or from their sum. The document
  * lists the nodes and functions that changed by more than chance; nothing is
- * tested here. Pure, like model.js; colours are those of
+ * tested here. Pure, like model.js; colours are as in
  * app/profile/diff/diff_svg.c.
  */
 import { local, quantity, percent, utc } from './text.js';

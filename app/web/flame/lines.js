@@ -1,7 +1,7 @@
 /*
- * What each source line of the selected function costs, or each instruction,
- * with their text if the capture kept it. The server computes it
- * (format=listing), so saved pages lack it.
+ * The cost of each source line or instruction of the selected function, with
+ * their text if the capture kept it. The server computes it (format=listing),
+ * so saved pages lack it.
  *
  *   ask(format, name of a function) fetches the document
  *   parts.placed(place, text) makes a text or a link of a place

@@ -1,8 +1,8 @@
 /*
- * Makes other trees from a tree: the inverted one, which has all functions,
- * each above its callers; the callers of one function and its callees; and the
- * tree without what filters leave out. Stacks with the same names are merged.
- * The cost of a recursive function counts from its outermost frame. Pure, like
+ * Makes other trees from a tree: the inverted one, with all functions, each
+ * above its callers; the callers of one function and its callees; and the tree
+ * without what filters leave out. Stacks with the same names are merged. The
+ * cost of a recursive function counts from its outermost frame. Pure, like
  * model.js.
  */
 import { gather } from './model.js';

@@ -65,7 +65,7 @@ class Tree {
     this.total = scaled(doc.totals, doc.scale);
     this.all = this.n > 0 ? this.total[0] : 0;
     /** @type {Float64Array} */
-    this.width = this.total; /* of bars */
+    this.width = this.total; /* width of bars */
     this.style = { byOrigin: false }; /* shared by derived trees */
     this.place();
   }

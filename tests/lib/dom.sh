@@ -2,7 +2,7 @@
 # missing, the script ends here, with a line that says why.
 #
 #	. tests/lib/dom.sh NAME
-#	dom ADDRESS PATTERN [WIDTH HEIGHT]	prints a page with the pattern
+#	dom ADDRESS PATTERN [WIDTH HEIGHT]	prints a page once it has PATTERN
 #
 # Needs B, and the checkout as the current folder.
 # The headless shell needs three fifths of the browser's CPU time.

@@ -5,7 +5,7 @@
 #	. tests/lib/e2e.sh; e2e_start
 #	. tests/lib/fleet.sh
 #	fleet_start [ADDRESS]	where nginx answers hosts; 127.0.0.1
-#	host_make NAME [EXE]	its folder and stoker.conf; EXE: what it may profile
+#	host_make NAME [EXE]	its folder and stoker.conf; EXE: its scope
 #	host_join NAME		with a separate key for joining
 #	host_start NAME, host_stop NAME [SIGNAL]
 #			by the command in HOST_RUN, if set; the worker

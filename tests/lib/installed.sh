@@ -4,7 +4,7 @@
 #	package_installed		installs it and makes the first key, TOKEN
 #	package_install FILE.deb	one that is in the machine's /root
 #	cli, get PATH			the command line; curl through nginx
-#	within SECONDS COMMAND...	waits for success; prints the last output
+#	within SECONDS COMMAND...	waits for success; prints last output
 #	json FILTER COMMAND...		its output makes jq's filter true
 #	unit NAME <UNIT			a service of systemd there
 #	service_unit NAME COMMAND [SETTINGS]	one with a separate user

@@ -16,7 +16,7 @@
 #	wait_for 20 has_taken shares 1		0: it has begun
 #	end_capture shares
 #	await_captures				waits for all captures
-#	with=(setpriv …)			command that runs the worker of begin
+#	with=(setpriv …)			runs the worker of begin
 #	check …_is_captured captured shares
 
 once() { # name, pid, arguments: $tmp/NAME.pb.gz, .txt and .folded

@@ -294,7 +294,7 @@ blocks_begin(const struct rows *r, struct blocks *b)
 	return b->rows ? 0 : -ENOMEM;
 }
 
-/* Moves the rows to b, without empty ones. */
+/* Moves the row numbers to b, with 0 in place of empty rows. */
 static void
 blocks_end(struct rows *r, struct blocks *b)
 {

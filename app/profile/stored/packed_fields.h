@@ -20,8 +20,8 @@ enum packed_count {
 	PACKED_COUNTS
 };
 
-/* As packed_encode(). Unless out_at is NULL, *out_at[row] is the place of each
- * row of samples in the file; the caller frees it. */
+/* As packed_encode(). Unless out_at is NULL, (*out_at)[row] is the place of
+ * each row of samples in the file; the caller frees it. */
 MUST_CHECK int
 packed_encode_at(const struct packed *k, struct buf *out, uint32_t **out_at);
 /* Maps numbers of small magnitude, of either sign, to small unsigned ones.

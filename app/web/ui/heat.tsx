@@ -20,7 +20,7 @@ import { useData } from './use';
 
 /* A column is a second, or a tenth of a second in short captures. */
 const SHORT_S = 20;
-const LANES = 8, LEAST_PX = 2; /* width of a column */
+const LANES = 8, LEAST_PX = 2; /* least width of a column */
 const columnMs = (r: Result) => r.durationSeconds < SHORT_S ? 100 : 1000;
 const slotMs = (r: Result) => r.durationSeconds < SHORT_S ? 10 : 20;
 

@@ -1,4 +1,4 @@
-/* stoker config: the server's configuration as it is read. */
+/* stoker config: the configuration as the server reads it. */
 #include "cli.h"
 
 #include "settings.h"

@@ -49,7 +49,7 @@ choose_format(const struct cli *c, const struct format **out)
 	                          c->operands[1], buf_str(&known));
 }
 
-/* Makes the value that --sample-type names the one that viewers show first. */
+/* Makes viewers show the value that --sample-type names first. */
 static int
 choose_value(const struct cli *c, struct profile *p)
 {

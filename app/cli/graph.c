@@ -363,7 +363,7 @@ pair_functions(const struct graph *g, struct pairs *pairs, uint32_t *titles,
 	return rc;
 }
 
-/* Replaces the functions by those of the pairs. */
+/* Replaces the functions by the pairs'. */
 static int
 split_functions(struct graph *g, const struct pairs *pairs)
 {

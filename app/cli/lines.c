@@ -75,8 +75,8 @@ set_row(json_t *row, double all, const char *unit)
 	value_set(row, "totalText", total, unit);
 }
 
-/* Appends the rows of a list's members: those of "lines" with their file, those
- * of "code" as they are. */
+/* Appends the rows of a list's members: rows of "lines" with their file, rows
+ * of "code" unchanged. */
 static json_t *
 flatten(const json_t *parts, const char *list)
 {

@@ -1,4 +1,4 @@
--- Columns of struct blob, in its order.
+-- Columns: the fields of struct blob, in order.
 
 -- name: blob_insert
 INSERT INTO blob (id, session, kind, store, name, start, length, checksum,
@@ -36,7 +36,7 @@ UNION ALL SELECT 1 FROM segment WHERE id = $1;
 -- name: blob_live
 SELECT 1 FROM blob WHERE id = $1 AND deleted_ms = 0;
 
--- Columns of struct extent, in its order.
+-- Columns: the fields of struct extent, in order.
 -- name: blob_after
 SELECT id, session AS owner, name, checksum, 0 AS start, length FROM blob
 WHERE deleted_ms = 0 AND store = 'file' AND id > $1 ORDER BY id LIMIT 500;

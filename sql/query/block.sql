@@ -46,7 +46,7 @@ SELECT COUNT(*), CAST(COALESCE(SUM(w.length), 0) AS BIGINT),
 FROM series s JOIN profile_window w ON w.series = s.id
 WHERE w.level = 1 AND w.start_ms >= $1 AND s.tenant = $2 AND s.host = $3;
 
--- Columns of struct arrived, in its order; fresh minutes count as minutes.
+-- Fields of struct arrived, in order; fresh minutes count as minutes.
 -- name: block_arrived
 SELECT tenant, host, CASE WHEN tier < 1 THEN 1 ELSE tier END AS level,
        MAX(end_ms) AS end_ms
@@ -72,7 +72,7 @@ WHERE tenant = $3 AND day_ms = $4 AND tier = $5;
 -- name: block_usage_prune
 DELETE FROM block_usage WHERE blocks = 0;
 
--- Columns of struct old_block, in its order.
+-- Columns: the fields of struct old_block, in order.
 
 -- name: block_within
 SELECT k.id, k.tenant, k.tier, k.start_ms, k.windows, b.length

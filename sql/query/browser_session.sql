@@ -1,4 +1,4 @@
--- Columns of struct browser_session, in its order.
+-- Columns: the fields of struct browser_session, in order.
 
 -- name: browser_session_insert
 INSERT INTO browser_session (id, hash, token, actor, role, tenants,

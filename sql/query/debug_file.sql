@@ -1,5 +1,5 @@
 -- Debug files that clients push: store/debug_file.h.
--- Columns are those of struct debug_file, in its order.
+-- Columns are the fields of struct debug_file, in order.
 
 -- name: debug_file_insert
 INSERT INTO debug_file (id, tenant, name, build_id, go_id, htlhash, state,
@@ -23,7 +23,7 @@ ORDER BY created_ms DESC, id DESC LIMIT CAST($5 AS BIGINT);
 -- name: debug_file_same
 SELECT id FROM debug_file WHERE tenant = $1 AND build_id = $2;
 
--- Columns of struct debug_file_use, in its order.
+-- Columns: the fields of struct debug_file_use, in order.
 -- name: debug_file_of
 SELECT CAST($1 AS TEXT) AS wanted, id, build_id FROM debug_file
 WHERE (build_id = $1 OR go_id = $1 OR htlhash = $1) AND tenant = $2
@@ -57,7 +57,7 @@ UPDATE debug_file SET state = 'used', used_ms = now_ms() WHERE id = $1;
 -- name: debug_file_refuse
 UPDATE debug_file SET state = 'refused' WHERE id = $1;
 
--- Columns of struct holding, in its order; the largest holding comes first.
+-- Fields of struct holding, in order; the largest holding comes first.
 -- name: debug_file_holdings
 SELECT tenant, CAST(SUM(bytes) AS BIGINT) AS bytes FROM debug_file
 GROUP BY tenant ORDER BY bytes DESC, tenant;

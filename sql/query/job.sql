@@ -38,7 +38,7 @@ SET state = 'running', attempt = attempt + 1, phase = 'capturing',
     lease_until_ms = now_ms() + CAST($1 AS BIGINT)
 WHERE session = $2 AND state = 'queued';
 
--- Columns of struct job, in its order.
+-- Columns: the fields of struct job, in order.
 -- name: job_get
 SELECT s.id AS session, s.tenant, s.service, s.type, j.attempt, s.ordinal,
        s.asked_seconds, s.asked_rate, j.cancel_requested

@@ -42,7 +42,7 @@ WHERE module = $1 AND lines <> '' ORDER BY address;
 -- name: names_asked
 SELECT address FROM unnamed_frame WHERE module = $1 ORDER BY address;
 
--- Columns of struct names_module, in its order. Tenants take turns, starting
+-- Fields of struct names_module, in order. Tenants take turns, starting
 -- after $3, so that one with many modules does not keep the others waiting.
 -- name: names_waiting
 SELECT id, tenant, service, build_id, file, start, mapped_limit AS "limit",

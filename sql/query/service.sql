@@ -1,4 +1,4 @@
--- Columns of struct service, in its order.
+-- Columns: the fields of struct service, in order.
 
 -- name: service_insert
 INSERT INTO service (tenant, name, kind, host, match_kind, match_value,
@@ -74,7 +74,7 @@ UPDATE blob SET deleted_ms = now_ms()
 WHERE deleted_ms = 0 AND session IN
   (SELECT id FROM session WHERE tenant = $1 AND service = $2);
 
--- Columns of struct service_contents, in its order.
+-- Columns: the fields of struct service_contents, in order.
 -- name: service_contents
 SELECT
   (SELECT COUNT(*) FROM session WHERE tenant = $1 AND service = $2)

@@ -108,7 +108,7 @@ WHERE id = $1 AND tenant = $2 AND status <> 'running'
 -- name: session_status
 SELECT status FROM session WHERE id = $1 AND tenant = $2;
 
--- Columns of struct holding, in its order; the largest holding comes first.
+-- Fields of struct holding, in order; the largest holding comes first.
 -- name: session_holdings
 SELECT s.tenant, CAST(SUM(b.length) AS BIGINT) AS bytes
 FROM blob b JOIN session s ON s.id = b.session

@@ -5,7 +5,7 @@ SELECT $1, w.host, $2, $3, $4, '', now_ms() FROM worker w
 WHERE w.alive_until_ms > now_ms() AND ($5 = '' OR w.host = $5)
   AND w.tenants = '*';
 
--- Columns of struct survey, in its order.
+-- Columns: the fields of struct survey, in order.
 -- name: survey_read
 SELECT id, host, tenant, match_kind, match_value, found
 FROM survey WHERE id = $1 ORDER BY host;

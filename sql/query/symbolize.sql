@@ -26,7 +26,7 @@ ON CONFLICT (session) DO UPDATE SET
   asked_ms = excluded.asked_ms, ended_ms = 0
 WHERE symbolize.state IN ('done', 'failed');
 
--- Columns of struct symbolize, in its order.
+-- Columns: the fields of struct symbolize, in order.
 -- name: symbolize_get
 SELECT y.session, s.tenant, s.service, s.origin, y.state, y.error, s.quality,
        y.attempt, y.asked_ms, y.ended_ms

@@ -1,4 +1,4 @@
--- Columns of struct token, in its order.
+-- Columns: the fields of struct token, in order.
 
 -- name: token_insert
 INSERT INTO token (id, name, hash, role, tenants, default_tenant,

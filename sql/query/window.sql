@@ -100,7 +100,7 @@ SELECT 1 FROM profile_window WHERE segment = $1 LIMIT 1;
 SELECT segment AS id FROM profile_window WHERE segment > $1
 ORDER BY segment LIMIT 1;
 
--- Columns of struct extent, in its order.
+-- Columns: the fields of struct extent, in order.
 -- name: window_of_segment
 SELECT id, segment AS owner, segment || '.seg' AS name, checksum, start,
        length
@@ -242,7 +242,7 @@ WHERE w.pinned = 0 AND w.end_ms <= now_ms() -
               WHERE g.id = w.segment AND g.host = $2)
 LIMIT 200;
 
--- Columns of struct holding, in its order.
+-- Columns: the fields of struct holding, in order.
 -- name: window_holdings
 SELECT s.tenant, CAST(SUM(w.length) AS BIGINT) AS bytes
 FROM profile_window w JOIN series s ON s.id = w.series

@@ -39,7 +39,7 @@ WHERE ($1 = '' OR tenants = '*'
   AND abs(clock_ms) > CAST($2 AS BIGINT)
 ORDER BY host;
 
--- Columns of struct serving, in its order. replace() tests, in both dialects,
+-- Fields of struct serving, in order. replace() tests, in both dialects,
 -- whether the tenant is one of the worker's.
 -- name: worker_serving
 SELECT w.host,

@@ -55,7 +55,7 @@ hot_free(struct hot *h)
 	free(h);
 }
 
-/* Adds a value; one that would make the sum overflow is left out. */
+/* Adds a value, unless the sum would overflow. */
 static void
 add(int64_t *to, int64_t v)
 {

@@ -217,7 +217,7 @@ place_nodes(struct frames *f, const struct packed *k, uint32_t *at)
 	return rc;
 }
 
-/* Finds the rows of those samples of k that have a value of the type. */
+/* Finds the rows of the samples of k with a value of the type. */
 static int
 place(const struct rows *r, const struct packed *k, uint32_t type,
       uint32_t *row)

@@ -1,6 +1,6 @@
 /*
- * Writes two counts for each stack, as export_folded() writes one; those of the
- * base are scaled to the comparison, unless values are compared as captured.
+ * Writes two counts for each stack, as export_folded() writes one; the base's
+ * counts are scaled to the comparison, unless values are compared as captured.
  * Source: difffolded.pl, whose option -n scales by samples.
  */
 #include "diff_formats.h"

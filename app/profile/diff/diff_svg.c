@@ -1,6 +1,6 @@
 /*
- * Draws a differential flame graph as a static picture. The palette is that of
- * page.css: people who cannot tell red from green can tell orange from blue.
+ * Draws a differential flame graph as a static picture. The palette is
+ * page.css's: people who cannot tell red from green can tell orange from blue.
  * Source: Okabe and Ito, "Color Universal Design", 2008.
  */
 #include "diff_formats.h"

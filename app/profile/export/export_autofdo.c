@@ -58,7 +58,7 @@ add_sample(struct autofdo *a, const struct profile *p, const struct sample *s,
 	return autofdo_add(a, frames, l->nlines, samples, 1, 0);
 }
 
-/* Returns the column that counts samples, or else that of the tree. */
+/* Returns the column that counts samples, or else the tree's column. */
 static uint32_t
 counted(const struct tree *t)
 {

@@ -89,8 +89,8 @@ folded_lines(const struct tree *t, folded_counts *counts, const void *arg,
 	return buf_err(out);
 }
 
-/* True if samples have the shares that their time has: those of cycles have
- * periods that differ. */
+/* True if stacks have the same shares by samples as by time: samples of cycles
+ * have different periods. */
 static bool
 is_even(const struct tree *t)
 {

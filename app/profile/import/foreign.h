@@ -1,5 +1,5 @@
 /*
- * Recognizes uploaded files that are not profiles Stoker reads: those of
+ * Recognizes uploaded files that are not profiles Stoker reads: the kinds in
  * foreign.def.
  */
 #pragma once

@@ -20,7 +20,8 @@ text_number(struct text *t, uint64_t *out)
 	return true;
 }
 
-/* Takes the text before the first of these characters off t. */
+/* Removes the text before the first character of stop from t, and returns
+ * it. */
 static struct text
 take_until(struct text *t, const char *stop)
 {

@@ -297,7 +297,7 @@ import_values(struct import *im, const struct label *labels, uint32_t nlabels,
 	return r ? r : check(im);
 }
 
-/* Converts a value of the file to those of the profile. */
+/* Converts a value of the file to values of the profile. */
 static int
 convert(struct import *im, int64_t count, double value,
         int64_t out[static PROFILE_MAX_TYPES])

@@ -43,8 +43,7 @@ struct import {
 	struct import_skipped skipped;
 	const char *unit; /* of types.def, "" for plain numbers; NULL: not yet
 	                     known */
-	double factor;    /* converts values of this part to those of the first
-	                   */
+	double factor;    /* converts this part's values to the first part's */
 	bool uncounted; /* set before import_unit(): values with a unit come
 	                   without numbers of samples */
 	bool counts;    /* the first value counts samples */

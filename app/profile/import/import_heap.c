@@ -307,7 +307,7 @@ read_name(struct reader *r, const char *p)
 	return import_function(&r->im, &f, &to->line.function);
 }
 
-/* Reads "3: 4096 [7: 9000]" where it stands for all stacks. */
+/* Reads "3: 4096 [7: 9000]" as the sum of all stacks. */
 static void
 read_all_counts(struct reader *r, const char *p)
 {

@@ -243,7 +243,7 @@ read_sampled(struct reader *d, struct parts *p)
 struct event {
 	char type;
 	double at;
-	struct json_scan frame; /* stands at the frame's number */
+	struct json_scan frame; /* positioned at the frame's number */
 };
 
 static bool

@@ -16,8 +16,7 @@
 
 struct perf_map {
 	uint64_t start, end;
-	uint64_t shift;    /* subtracted from addresses to get those of the
-	                      profile */
+	uint64_t shift;    /* subtracted from addresses to get the profile's */
 	uint64_t offset;   /* offset in the file */
 	uint32_t mapping;  /* row of the profile */
 	uint32_t function; /* the function of all of its code; or

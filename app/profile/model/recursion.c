@@ -101,8 +101,8 @@ part(struct work *w, uint32_t location, uint32_t line, uint32_t n,
 	return 0;
 }
 
-/* Appends the frames, innermost first. Frames of one location that lie side by
- * side stay one. */
+/* Appends the frames, innermost first. Adjacent frames of one location stay
+ * one entry. */
 static int
 append(struct work *w)
 {

@@ -685,7 +685,7 @@ count_nodes(const struct counting *by, struct tree *t)
 }
 
 /* Counts the samples whose stacks end at a node, and moves the others to their
- * next frame. Returns the end of these. */
+ * next frame. Returns the end of the latter. */
 static uint32_t
 take_frames(struct build *b, uint32_t node, uint32_t lo, uint32_t hi)
 {

@@ -12,7 +12,7 @@
 
 static const struct tier {
 	enum window_level level;
-	int64_t range_ms; /* a block lies within one of these */
+	int64_t range_ms; /* a block lies within one such period */
 	bool whole;       /* and must fill it */
 } tiers[BLOCK_TIERS] = {
 	[BLOCK_FRESH] = {WINDOW_MINUTE, 3600 * MS_PER_S, false},

@@ -44,8 +44,8 @@ struct import {
 	const char *unit; /* of types.def, "" for plain numbers; NULL: not yet
 	                     known */
 	double factor;    /* converts this part's values to the first part's */
-	bool uncounted; /* set before import_unit(): values with a unit come
-	                   without numbers of samples */
+	bool uncounted; /* set before import_unit(): values with a unit have no
+	                   numbers of samples */
 	bool counts;    /* the first value counts samples */
 	bool plain;     /* values in the file are numbers of samples, too */
 	double scale; /* converts values of the file to ours; 0 if not yet known

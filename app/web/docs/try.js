@@ -16,7 +16,7 @@ function pairs(p, text) {
 
 /*
  * values: texts by parameter; "" is absent. body: text, file or null.
- * Throws a text about what is wrong with them.
+ * Throws an Error that says what is wrong with them.
  */
 export function build(op, values, body, type, auth) {
   const query = new URLSearchParams(), headers = {};

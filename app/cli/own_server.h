@@ -9,8 +9,8 @@
 #include "http.h"
 
 enum own_server {
-	OWN_YES, /* server and store both know the key, or neither does */
-	OWN_NO,  /* only one of them does */
+	OWN_YES,     /* server and store both know the key, or neither does */
+	OWN_NO,      /* only one of them does */
 	OWN_UNKNOWN, /* no answer, a server elsewhere, a key that is not Stoker's,
 	              * or a closed store */
 };

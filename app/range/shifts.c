@@ -452,8 +452,7 @@ find_named(const struct counting *c)
 	if (!c->nrows)
 		return put_item(c->s, c->s->function, &own);
 	c->s->ntested = 1;
-	rc = find_shifts(c, c->rows[c->named].cost, SHIFT_ALARMS / 2,
-	                 &own)
+	rc = find_shifts(c, c->rows[c->named].cost, SHIFT_ALARMS / 2, &own)
 	             ?: find_shifts(c, c->total, SHIFT_ALARMS / 2, &total);
 	if (rc)
 		return rc;

@@ -11,7 +11,7 @@
 #define MATCH_MAX_TEXT 1000
 
 struct match_rule {
-	const char *kind, *value; /* both are "" without a rule; borrowed */
+	const char *kind, *value;  /* both are "" without a rule; borrowed */
 	char text[MATCH_MAX_TEXT]; /* memory for a value that is an object */
 };
 

@@ -217,7 +217,8 @@ put_shifted(const struct comparison *c, struct buf *out)
 	else
 		buf_puts(out, c->shifted_factor > 0 ? " is new" : " is gone");
 	put_since(&c->shifted->since, out);
-	buf_puts(out, ", within the comparison: compare the time from then on. ");
+	buf_puts(out,
+	         ", within the comparison: compare the time from then on. ");
 }
 
 /* --- the sentence --------------------------------------------------------- */

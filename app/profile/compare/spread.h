@@ -21,7 +21,6 @@ MUST_CHECK int compare_others(struct comparison *c, struct strings *names,
 /* Numbers functions by name, from 0, with the same numbers for all trees: at
  * most STRINGS_AT_ONCE of list[n], beginning at `from`. Returns how many, or
  * -errno. */
-MUST_CHECK int
-compare_rows(struct strings *names, const struct tree *t,
-             const struct top_entry *list, uint32_t from, uint32_t n,
-             uint32_t out[static STRINGS_AT_ONCE]);
+MUST_CHECK int compare_rows(struct strings *names, const struct tree *t,
+                            const struct top_entry *list, uint32_t from,
+                            uint32_t n, uint32_t out[static STRINGS_AT_ONCE]);

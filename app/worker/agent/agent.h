@@ -73,10 +73,10 @@ struct agent {
 	int64_t asked_ms; /* this host's clock at the last poll */
 	int64_t clock_ms; /* how far this host's clock is ahead of the
 	                     centre's; 0: unknown */
-	int64_t look;    /* the centre's number of a look; 0: none is wanted */
-	int64_t look_ms; /* a local look from this time on answers it */
-	int64_t looked;  /* number of a finished look, not yet reported */
-	bool holds;      /* there may be jobs of the centre */
+	int64_t look;     /* the centre's number of a look; 0: none is wanted */
+	int64_t look_ms;  /* a local look from this time on answers it */
+	int64_t looked;   /* number of a finished look, not yet reported */
+	bool holds;       /* there may be jobs of the centre */
 
 	bool changed; /* services or jobs came: the scheduler reloads them */
 };

@@ -337,7 +337,8 @@ take_clock(struct agent *a, const json_t *reply)
 {
 	int64_t ms = json_integer_value(json_object_get(reply, "nowMs"));
 
-	a->clock_ms = ms > 0 ? clock_ahead(a->asked_ms, ms, clock_wall_ms()) : 0;
+	a->clock_ms = ms > 0 ? clock_ahead(a->asked_ms, ms, clock_wall_ms())
+	                     : 0;
 }
 
 int

@@ -35,8 +35,8 @@ static int
 say_may(const struct runs *c, const struct run *v, const struct followed *now,
         int64_t now_ns)
 {
-	static const enum worker_may rights[] = {
-		WORKER_MAY_SET, WORKER_MAY_ASK, WORKER_MAY_LIST};
+	static const enum worker_may rights[] = {WORKER_MAY_SET, WORKER_MAY_ASK,
+	                                         WORKER_MAY_LIST};
 	int64_t ms = v->job.asked_seconds * MS_PER_S -
 	             (now_ns - v->started_ns) / NS_PER_MS;
 	int rc = 0;

@@ -16,7 +16,8 @@
 
 #define CHECKPOINT_NS INT64_C(10000000000) /* between checkpoints */
 #define RENEW_NS      INT64_C(1000000000)  /* between renewals */
-#define HURRY_NS      INT64_C(200000000)   /* between renewals while in a
+#define HURRY_NS \
+	INT64_C(200000000) /* between renewals while in a
                                               hurry */
 /* The analyser counts as hung if it has not sent a finished capture by
  * then. */

@@ -24,7 +24,7 @@ struct symbolizing {
 	struct pushed pushed;
 	struct blob_writer profile; /* the new one */
 	int64_t deadline_ns;
-	int64_t next_ns; /* when to ask a busy analyser again */
+	int64_t next_ns;   /* when to ask a busy analyser again */
 	const int *events; /* socket to the opener; NULL: nothing is granted */
 	struct symbolizing_wait {
 		char session[ID_MAX], *tenant; /* tenant is NULL: unused */

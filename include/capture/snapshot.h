@@ -10,8 +10,8 @@
  * are added to symbols.
  *
  * Goroutines are read from the Go runtime's structures; this needs no endpoint
- * and no symbols. Their labels are those of profile/goroutine.def, and those
- * that the program sets. Goroutines with equal stacks and labels are one
+ * and no symbols. Their labels are those of goroutine.def, and those that the
+ * program sets. Goroutines with equal stacks and labels are one
  * sample, whose value is their number: "goids" lists their ids as far as there
  * is room, "waitSince" and "waitSinceMin" are the longest and the shortest
  * wait. A group that waits for no more than 16 different channels or locks has
@@ -23,7 +23,7 @@
  * them, with the labels state and waitReason.
  *
  * Stacks begin with the runtime's frames that put the goroutine to sleep
- * (runtime.gopark, ...), as in /debug/pprof/goroutine; profile/groups.h leaves
+ * (runtime.gopark, ...), as in /debug/pprof/goroutine; profile/analysis leaves
  * these frames out.
  */
 #pragma once

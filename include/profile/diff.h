@@ -9,10 +9,9 @@
  *
  * compare.h compares the two function by function, and its list decides which
  * changes the picture may show as certain. A node has certainly changed when
- *
- * - its total passes the test for functions, with the same normalization and a
+ * its total passes the test for functions, with the same normalization and a
  * variance measured in the same blocks, among all nodes that are large enough
- * to have moved by COMPARE_POINTS, and - it is, or has below it, a listed
+ * to have moved by COMPARE_POINTS, and when it is, or has below it, a listed
  * function that moved in the same direction.
  *
  * If no function is listed, no node is certain. A chain of nodes with equal

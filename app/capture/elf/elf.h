@@ -40,7 +40,7 @@ struct elf_section {
 	uint64_t flags, vaddr, offset, size, entsize;
 };
 
-/* An ELF image. Its fields may be read, and don't change after elf_open. */
+/* An ELF image. Its fields may be read, and don't change once it is open. */
 struct elf_image {
 	int fd;           /* -1: the image is in memory */
 	uint8_t *mem;     /* NULL: the image is behind fd */

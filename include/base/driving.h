@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* Returns the length of the character at the start of s[n], n >= 1, if it is
- * such; 0 for any other. */
+/* Returns the length of such a character at the start of s[n], n >= 1; 0 if
+ * there is none. */
 size_t driving(const unsigned char *s, size_t n);
 /* Replaces each byte of such characters, a newline by a space. */
 void driving_replace(char *text, size_t n, char by);

@@ -108,8 +108,8 @@ extern const size_t ninputs;
  *            static
  *   Errors   -EBADMSG malformed, or no values of that type; -E2BIG past a
  *            limit; -EPROTONOSUPPORT no known format; -ENOMEM, with a one-line
- *            explanation in why; -ECANCELED; outputs untouched. On success why has a line
- *            for each note: what the profile leaves out
+ *            explanation in why; -ECANCELED; outputs untouched. On success why
+ *            has a line for each note: what the profile leaves out
  */
 MUST_CHECK int
 profile_import(const void *p, size_t n, const struct import_ask *ask,

@@ -37,7 +37,7 @@
  *	  repeated uint64 time_us = 8;   // since the one before
  *	  repeated uint64 thread = 9;    // index
  *	  repeated uint64 sample = 10;   // index
- *	  repeated sint64 weight_ns = 11; // more than the one before
+ *	  repeated sint64 weight_ns = 11; // less that of the one before
  *	  repeated uint64 kind = 12;
  *	  uint64 cpus = 13;              // of the host; 0: not known
  *	}
@@ -75,8 +75,8 @@ struct timeline_sample {
 };
 
 /* A thread; one that reuses a tid is another row, and so is one that executed
- * another program after it was sampled. The thread whose tid equals
- * its pid is the first of its process, and has the process's name. */
+ * another program after it was sampled. The thread whose tid equals its pid is
+ * the first of its process, and has the process's name. */
 struct timeline_thread {
 	uint32_t pid, tid;
 	uint64_t started_us, ended_us; /* TIMELINE_UNSEEN: before or after the

@@ -77,8 +77,8 @@ MUST_CHECK int bytes_put(struct store *s, const char *driver, const char *name,
  * this concurrently and without s->db, except for bytes in the database.
  *
  *   Errors   -ENOTSUP, -ENOENT, -EBADMSG when the bytes are not as long as the
- * piece says or the name has no valid form, -E2BIG past out->max, -errno; what
- *            was appended is undefined then
+ *            piece says or the name has no valid form, -E2BIG past out->max,
+ *            -errno; what was appended is undefined then
  */
 MUST_CHECK int
 bytes_get(const struct store *s, const char *driver, const char *name,

@@ -2,9 +2,10 @@
  * Samples of allocations, taken by a BPF program that is attached to the
  * allocation functions of some processes.
  *
- * A watched call costs the process about a microsecond. A process that
- * allocates often is therefore watched only part of the time: allocs_run()
- * measures how often it allocates, and keeps the cost within a budget.
+ * A watched call costs the process half a microsecond, or several under a
+ * hypervisor. A process that allocates often is therefore watched only part of
+ * the time: allocs_run() measures how often it allocates, and keeps the cost
+ * within a budget.
  */
 #pragma once
 

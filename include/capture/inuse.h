@@ -4,8 +4,8 @@
  * capture/host/inuse_layout.h show which samples are still in use.
  *
  * Every call is watched, all the time: a missed release would look like a leak.
- * Each call costs the process about half a microsecond. When calls cost a
- * process more than its budget allows, watching it ends.
+ * Calls cost as much as in allocs.h. When they cost a process more than its
+ * budget allows, watching it ends.
  */
 #pragma once
 

@@ -138,8 +138,8 @@ void recorder_drop_trees(struct recorder *c, const struct capture *but);
 size_t recorder_poll(const struct recorder *c, struct pollfd *out, size_t max);
 /* Reads all records that are in the rings. */
 void recorder_drain(struct recorder *c);
-/* Follows some of the processes that captures are told to follow, and lets
- * captures begin that follow all of theirs. Call it after each drain. */
+/* Follows some of the processes that captures are to follow, and lets captures
+ * begin that follow all of theirs. Call it after each drain. */
 void recorder_join(struct recorder *c);
 /*
  * Returns how long the next drain may wait if no ring gets half full before:

@@ -169,10 +169,8 @@ bool profile_is_rough(const struct profile *p);
  * too. */
 MUST_CHECK int
 profile_mark_waits(struct profile *p, int64_t ran_ms, int64_t waited_ms);
-/*
- * Of the time in which threads ran or were ready to run, returns the part in
- * which they ran; 1 if unknown.
- */
+/* Returns the time in which threads ran as a part of that in which they ran or
+ * were ready to run; 1 if unknown. */
 double profile_ran_part(const struct profile *p);
 
 /*

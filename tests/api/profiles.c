@@ -950,8 +950,8 @@ TEST(a_browser_is_told_why_a_profile_is_not_there)
 	                            "/sess-aaaaaaaaaaaaaaaaaaaa/flamegraph",
 	                            .accept = BROWSER});
 	ck_assert_int_eq(gone.status, 404);
-	ck_assert_ptr_nonnull(strstr(buf_str(&gone.body),
-	                             "This profile is not here any more"));
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&gone.body), "This profile is no longer here"));
 	/* other operations accept no link */
 	other = ask(&a, (struct ask){.path = API_PROFILES
 	                             "/sess-aaaaaaaaaaaaaaaaaaaa",

@@ -63,4 +63,4 @@ check every_format_that_a_range_has_is_linked_and_opens all_open "$formats"
 check a_changed_link_tells_a_person_what_to_do browse "${one/signature=/signature=0}" '<h1>This link does not work</h1>'
 check a_changed_link_says_how_to_make_a_new_one says "<code>stoker top $(jq -r .id <<<"$base")</code>"
 stoker_cli remove "$(jq -r .id <<<"$base")" >/dev/null
-check a_deleted_profile_is_told_to_be_gone browse "$one" '<h1>This profile is not here any more</h1>'
+check a_deleted_profile_is_told_to_be_gone browse "$one" '<h1>This profile is no longer here</h1>'

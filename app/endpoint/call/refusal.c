@@ -24,7 +24,7 @@ static const struct {
          "whoever sent this one for a new link. With an API key of this "
          "server you can make one yourself: {stoker top $} prints it."},
 	{E_Forbidden, "You may not see this page", ""},
-	{E_UnknownProfile, "This profile is not here any more",
+	{E_UnknownProfile, "This profile is no longer here",
          "It was deleted, or is older than profiles are kept. A profile that "
          "must stay can be pinned: {stoker pin $}."},
 	{E_EmptyRange, "There is no profile of that time",

@@ -281,7 +281,7 @@ complete(struct agent *a, const struct agent_held *h)
 static int
 drop(struct agent *a, const struct agent_held *h)
 {
-	log_warn("centre: %s is not wanted any more", h->session);
+	log_warn("centre: %s is no longer wanted", h->session);
 	return agent_drop(a->store, h->tenant, h->session);
 }
 

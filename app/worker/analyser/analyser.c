@@ -163,7 +163,7 @@ static void
 signal_finisher(const struct analyser_job *job, uint64_t what)
 {
 	if (job->event_fd >= 0 && eventfd_write(job->event_fd, what))
-		log_debug("%s is told no more", job->id);
+		log_debug("%s: the finisher takes no messages", job->id);
 }
 
 static void
@@ -175,7 +175,7 @@ pass_joined(const struct analyser_job *job, const int32_t *pids, size_t n)
 		return;
 	if (pwrite(job->joined_fd, pids, size, 0) != (ssize_t)size ||
 	    ftruncate(job->joined_fd, (off_t)size))
-		log_debug("%s: processes that joined are not told", job->id);
+		log_debug("%s: processes that joined are left out", job->id);
 	signal_finisher(job, 1);
 }
 

@@ -352,8 +352,7 @@ nobody(struct periodics *t, struct periodic *v, int64_t now_ns)
 {
 	periodic_rest(t, v);
 	if (v->grows && periodic_nobody(t, v, now_ns))
-		log_debug("%s: what it counts at first is not told",
-		          v->service);
+		log_debug("%s: its first reading is not kept", v->service);
 }
 
 static void

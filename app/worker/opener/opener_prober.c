@@ -286,7 +286,7 @@ probers_open(struct probers *ps, const char *state_dir)
 	ps->marks = marks_open(state_dir, &rc);
 	if (!ps->marks)
 		return -ENOMEM;
-	/* rates_open() tells what is wrong with the directory */
+	/* rates_open() logs what is wrong with the directory */
 	if (rc == -ENOSPC || rc == -EDQUOT || rc == -EIO)
 		log_warn("%s/" MARKS_JOURNAL ": %s: if all of this worker is "
 		         "killed, the next one does not know where breakpoints "
@@ -317,7 +317,7 @@ forget(struct probers *ps, pid_t pid)
 	for (int i = 0; i < PROBERS; i++) {
 		if (ps->all[i].pid != pid)
 			continue;
-		log_debug("allocations are not watched any more");
+		log_debug("allocations are no longer watched");
 		close_ptr(&ps->all[i].socket);
 		ps->all[i] = (struct prober){.socket = -1};
 		found = true;

@@ -371,7 +371,7 @@ compare_memory(struct opener *o, const struct host_ask *ask, struct answer *out)
 	long differ;
 
 	(void)o;
-	/* one that ended is not on the list, or has no memory any more */
+	/* one that ended is not on the list, or no longer has memory */
 	if (ask->count != 2 || !has_program(ask->list[0]) ||
 	    !has_program(ask->list[1]))
 		return -ESRCH;

@@ -190,7 +190,7 @@ look(void *arg, const char *name)
 	return 0;
 }
 
-/* A file that no process maps has no breakpoint any more. A process whose
+/* A file that no process maps no longer has a breakpoint. A process whose
  * execve(2) waits is skipped: its old memory will be freed. */
 int
 marks_repair(const struct marks *m, const struct allocs *with)

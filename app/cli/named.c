@@ -180,11 +180,12 @@ explain_few(struct cli *c, const char *word, const char *service)
 	if (rc)
 		return rc;
 	if (c->opt.type)
-		return failed("%s: there are not as many complete profiles of "
-		              "type %s\n"
-		              "  stoker sessions lists those of all types",
-		              word, c->opt.type);
-	return failed("%s: there are not as many complete profiles\n"
+		return failed(
+			"%s: there are not that many complete profiles of "
+			"type %s\n"
+			"  stoker sessions lists those of all types",
+			word, c->opt.type);
+	return failed("%s: there are not that many complete profiles\n"
 	              "  stoker sessions lists all",
 	              word);
 }

@@ -106,7 +106,7 @@ check_ask(const struct options *o, struct token_ask *ask)
 	ask->role = o->role ? o->role : roles[0];
 	ask->expires_ms = 0;
 	if (o->expires && read_expiry(o->expires, &ask->expires_ms))
-		return usage_error("--expires takes a time to come, such as "
+		return usage_error("--expires takes a future time, such as "
 		                   "90d or 2027-01-31, not '%s'",
 		                   o->expires);
 	join = !strcmp(ask->role, TOKEN_JOIN);

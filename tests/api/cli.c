@@ -24,7 +24,8 @@ TEST(services_are_added_shown_replaced_and_removed)
 		{"service add web --exe /opt/app/web", 1,
 	         "stoker: service 'web' already exists (ServiceExists)\n"},
 		{"service add web2 --unit n/x.service", 64,
-	         "stoker: --unit takes a unit's full name, as nginx.service, "
+	         "stoker: --unit takes a unit's full name, such as "
+	         "nginx.service, "
 	         "app@1.service, or app@.service for every instance, not "
 	         "'n/x.service' (InvalidParameter)\n"},
 		{"service show web", 0,
@@ -256,7 +257,7 @@ TEST(triggers_keys_and_quotas_are_managed)
 		{"token create ci --role boss --config stoker.conf", 64,
 	         "stoker: --role takes viewer, operator, admin or join\n"},
 		{"token create ci --expires yesterday --config stoker.conf", 64,
-	         "stoker: --expires takes a time to come, such as 90d or "
+	         "stoker: --expires takes a future time, such as 90d or "
 	         "2027-01-31, not 'yesterday'\n"},
 		{"setup --config stoker.conf", 1,
 	         "stoker: this store has an admin's key, tok-*, and "

@@ -65,7 +65,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "  40.0     40.0       40           read\n"
 	         "  30.0     30.0       30           draw\n"},
 		{"top @last~2", 1,
-	         "stoker: @last~2: there are not as many complete profiles\n"
+	         "stoker: @last~2: there are not that many complete profiles\n"
 	         "  stoker sessions lists all\n"},
 		{"top sess-aaaaaaaaaaaaaaaaaaaa", 1,
 	         "stoker: unknown profile 'sess-*' (UnknownProfile)\n"},
@@ -103,7 +103,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "@last is sess-*: cpu of svc, *Z\n"
 	         "sess-*: removed\n"},
 		{"remove @last", 1,
-	         "stoker: @last: there are not as many complete profiles\n"
+	         "stoker: @last: there are not that many complete profiles\n"
 	         "  stoker sessions lists all\n"},
 		{"open svc", 1,
 	         "stoker: 'svc' has no complete cpu profile\n"
@@ -506,10 +506,10 @@ TEST(captures_are_asked_for_and_cancelled)
 		{"remove svc", 64,
 	         "stoker: 'svc' is not a profile: give its id, or @last\n"},
 		{"symbolize @last", 1,
-	         "stoker: @last: there are not as many complete profiles\n"
+	         "stoker: @last: there are not that many complete profiles\n"
 	         "  stoker sessions lists all\n"},
 		{"analysis @last", 1,
-	         "stoker: @last: there are not as many complete profiles\n"
+	         "stoker: @last: there are not that many complete profiles\n"
 	         "  stoker sessions lists all\n"},
 	};
 

@@ -268,7 +268,7 @@ check @last_with_a_service_is_its_newest_profile says "@last:demo is sess-" stok
 check @last~1_is_the_profile_before_the_newest says "@last~1 is sess-" stoker_cli top @last~1
 check a_service_stands_for_its_newest_complete_profile shows "demo is sess-.*: cpu of demo" stoker_cli top demo
 check a_service_stands_for_a_profile_of_the_type_asked_for says "'demo' has no complete memory profile" stoker_cli top demo --type memory
-check @last~99_says_that_there_are_fewer_profiles says 'not as many complete profiles' stoker_cli top @last~99
+check @last~99_says_that_there_are_fewer_profiles says 'not that many complete profiles' stoker_cli top @last~99
 check ui_prints_a_link_that_signs_in \
   grep -qE '^https?://[^ ]+/ui/#sign-in=lnk_[a-z0-9]{40}$' <(stoker_cli ui 2>&1)
 check open_prints_the_link_that_opens_the_graph leaves 0 curl -fsS -o /dev/null "$(stoker_cli open @last~1 2>/dev/null)"

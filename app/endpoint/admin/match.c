@@ -60,7 +60,8 @@ static const struct {
 	const char *expected;
 } rules[] = {
 	{"unit", unit_ok,
-         "a unit's full name, as nginx.service, app@1.service, or app@.service "
+         "a unit's full name, such as nginx.service, app@1.service, or "
+         "app@.service "
          "for every instance"},
 	{"exe", exe_ok,
          "the absolute path of an executable, or * for all that the tenant may "

@@ -175,7 +175,7 @@ token_post(struct call *c)
 
 	if (param_given(c, P_CreateToken_expiresAt) &&
 	    ask.expires_ms <= clock_wall_ms())
-		return fail_param(c, "expiresAt", "a time to come", "the past");
+		return fail_param(c, "expiresAt", "a future time", "the past");
 	if (check_join(c, &ask) || check_sso(c, &ask))
 		return -1;
 	if (read_tenants(c, &tenants))

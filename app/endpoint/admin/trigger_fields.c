@@ -122,8 +122,7 @@ read_capture(struct call *c, const json_t *capture, struct trigger *out)
 {
 	out->type = (char *)type_of(capture);
 	if (!out->type)
-		return fail_value(c, "capture", "a profileType that there is",
-		                  capture);
+		return fail_value(c, "capture", "a known profileType", capture);
 	if (!read_int(capture, "durationSeconds", &out->seconds) ||
 	    !read_int(capture, "sampleRate", &out->rate))
 		return fail_value(c, "capture",

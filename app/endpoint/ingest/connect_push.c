@@ -69,12 +69,12 @@ read_label(struct request_push *r, struct wire w, json_t *labels,
 		n = (size_t)(f.bytes.end - f.bytes.p);
 		if (n > TEXT_MAX || memchr(f.bytes.p, 0, n) ||
 		    !utf8_valid((const char *)f.bytes.p, n))
-			return bad(r, "a label is too long, or no text");
+			return bad(r, "a label is too long, or not text");
 		memcpy(text[at], f.bytes.p, n);
 		text[at][n] = '\0';
 	}
 	if (rc)
-		return bad(r, "a label is no message");
+		return bad(r, "a label is not a message");
 	if (!strcmp(text[0], SERVICE_LABEL)) {
 		ingest_app(app, text[1], strnlen(text[1], INGEST_APP_MAX - 1));
 		return 0;
@@ -103,7 +103,8 @@ read_labels(struct request_push *r, struct wire w, char **out,
 		if (f.key == WIRE_KEY(SERIES_LABELS, WIRE_BYTES))
 			bad_label = read_label(r, f.bytes, labels, app);
 	if (rc || bad_label)
-		return bad_label ? bad_label : bad(r, "a series is no message");
+		return bad_label ? bad_label
+		                 : bad(r, "a series is not a message");
 	if (!name_valid(app))
 		return bad(r, "a series has no label service_name that can "
 		              "name a service");
@@ -179,7 +180,7 @@ read_sample(struct request_push *r, struct wire w, const char *labels,
 	while ((rc = wire_next(&w, &f)) > 0 && !failed)
 		if (f.key == WIRE_KEY(SAMPLE_PROFILE, WIRE_BYTES))
 			failed = add_profile(r, f.bytes, labels, app);
-	return failed ? failed : rc ? bad(r, "a sample is no message") : 0;
+	return failed ? failed : rc ? bad(r, "a sample is not a message") : 0;
 }
 
 static int

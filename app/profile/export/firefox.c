@@ -198,7 +198,7 @@ put_libs(const struct document *d)
 static const struct {
 	const char *name, *text; /* text is a format with one number */
 } events[TIMELINE_EVENT_KINDS] = {
-	[TIMELINE_FORK] = {"Fork", "born of process %llu"},
+	[TIMELINE_FORK] = {"Fork", "forked by process %llu"},
 	[TIMELINE_EXEC] = {"Exec", ""},
 	[TIMELINE_EXIT] = {"Exit", "process ended"},
 	[TIMELINE_LOST] = {"Samples lost", "%llu records"},

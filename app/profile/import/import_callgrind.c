@@ -184,7 +184,7 @@ take_cost(struct reader *r, int64_t *out)
 	for (unsigned i = 0; i < r->npositions; i++) {
 		skip_spaces(r);
 		if (!take_position(r, &r->positions[i]))
-			return bad_line(r, "a position is no number");
+			return bad_line(r, "a position is not a number");
 	}
 	for (unsigned i = 0; i <= r->event; i++) {
 		skip_spaces(r);
@@ -193,7 +193,7 @@ take_cost(struct reader *r, int64_t *out)
 		if (*r->line == '-')
 			return bad_line(r, IMPORT_NEGATIVE);
 		if (!take_number(r, &v))
-			return bad_line(r, "a cost is no number");
+			return bad_line(r, "a cost is not a number");
 	}
 	if (v > INT64_MAX || __builtin_mul_overflow((int64_t)v, r->scale, out))
 		return bad_line(r, "a cost is out of range");

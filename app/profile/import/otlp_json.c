@@ -136,7 +136,7 @@ read_number(struct writer *w, const struct otlp_row *row, enum json_token t,
 	bool ok = row->kind == OTLP_KIND_DOUBLE ? real(w, t, out)
 	                                        : number(w, t, at, out);
 
-	return ok ? 0 : bad(w, row->name, "it is no number");
+	return ok ? 0 : bad(w, row->name, "it is not a number");
 }
 
 static bool
@@ -177,7 +177,7 @@ numbers(struct writer *w, const struct otlp_row *row, enum json_token t)
 	size_t place = w->out ? wire_open(w->out, row->number[w->layout]) : 0;
 	const char *at = w->s.p;
 	uint64_t v;
-	int r = t == JSON_ARRAY ? 0 : bad(w, row->name, "it is no list");
+	int r = t == JSON_ARRAY ? 0 : bad(w, row->name, "it is not a list");
 
 	while (!r && (t = json_scan_next(&w->s)) != JSON_ARRAY_END) {
 		r = read_number(w, row, t, at, &v);
@@ -203,14 +203,14 @@ item(struct writer *w, const struct otlp_row *row, enum json_token t)
 
 	if (row->kind == OTLP_KIND_TEXT) {
 		if (t != JSON_STRING)
-			return bad(w, row->name, "it is no string");
+			return bad(w, row->name, "it is not a string");
 		if (w->out)
 			wire_put_bytes(w->out, row->number[w->layout],
 			               buf_str(&w->text), w->text.len);
 		return 0;
 	}
 	if (t != JSON_OBJECT)
-		return bad(w, row->name, "it is no object");
+		return bad(w, row->name, "it is not an object");
 	place = w->out ? wire_open(w->out, row->number[w->layout]) : 0;
 	w->in_list = outer || row->of == OTLP_ARRAY;
 	r = members(w, row->of);

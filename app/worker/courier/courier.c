@@ -57,7 +57,7 @@ read_key(int fd, const char *path, struct buf *out)
 	if (end)
 		*end = '\0';
 	if (!is_key(buf_str(&text))) {
-		log_err("%s: this is no key: stoker join makes one", path);
+		log_err("%s: this is not a key: stoker join makes one", path);
 		return -EINVAL;
 	}
 	buf_addf(out, "Authorization: Bearer %s", buf_str(&text));

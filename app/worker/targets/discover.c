@@ -245,7 +245,7 @@ make(struct discover *d, struct store *s, const struct candidate *c)
 	if (rc == 1)
 		log_info("%s is a service now: %s %s", name, c->kind, c->value);
 	if ((rc == -EDQUOT || rc == -EXFULL) && !d->is_full) {
-		log_warn("%s is no service by itself: %s", name,
+		log_warn("%s is not made a service: %s", name,
 		         rc == -EDQUOT ? "there are as many as services of "
 		                         "[discover] allows"
 		                       : "the tenant's quota of services is "

@@ -265,7 +265,7 @@ TEST(a_timeline_gives_markers_and_counters)
 	ck_assert_int_eq((int)number(j, "threads.1.markers.length"), 0);
 	ck_assert_str_eq(
 		json_string_value(at(j, "threads.2.markers.data.0.text")),
-		"born of process 7");
+		"forked by process 7");
 	ck_assert_uint_eq(json_array_size(at(j, "counters")), 2);
 	ck_assert_int_eq((int)number(j, "counters.0.samples.count.0"), 4096);
 	ck_assert_int_eq((int)number(j, "counters.0.samples.count.1"), 4096);

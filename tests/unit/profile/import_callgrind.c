@@ -131,8 +131,9 @@ TEST(a_broken_callgrind_file_is_refused_with_its_line)
 		{"events: Ir\n1 10\n",
 	         "line 2: a cost before its events and function"},
 		{"events: Ir\nfn=(1)\n", "line 2: an id has no name"},
-		{"events: Ir\nfn=f\n+ 10\n", "line 3: a position is no number"},
-		{"events: Ir\nfn=f\n1 1x\n", "line 3: a cost is no number"},
+		{"events: Ir\nfn=f\n+ 10\n",
+	         "line 3: a position is not a number"},
+		{"events: Ir\nfn=f\n1 1x\n", "line 3: a cost is not a number"},
 		{"events: Ir\nfn=f\n1 -4\n",
 	         "line 3: a sample has a negative value: this is a difference "
 	         "of two profiles"},

@@ -56,7 +56,7 @@ report(const struct analyser *a, struct analyser_batch *b,
 
 	if (msg_send(a->socket, &m, sizeof(m), fds,
 	             b->rows < 0 ? 0 : ARRAY_LEN(fds)))
-		log_debug("nobody hears of %s", b->kind->name);
+		log_debug("%s: the scheduler takes no messages", b->kind->name);
 	clear(b);
 }
 

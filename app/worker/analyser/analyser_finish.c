@@ -327,7 +327,7 @@ send_debugs(const struct analyser *a, const struct host_debugs *debugs)
 	struct msg_debug m = {.type = MSG_DEBUG, .debugs = *debugs};
 
 	if (debugs->n && msg_send(a->socket, &m, sizeof(m), NULL, 0))
-		log_debug("nobody hears of debug files");
+		log_debug("the scheduler takes no messages");
 }
 
 /* Runs in the child, so that a crash or endless DWARF costs only the child's

@@ -75,7 +75,7 @@ analyser_send(const struct analyser *a, const struct analyser_job *job,
 	m.type = MSG_PROGRESS;
 	memcpy(m.id, job->id, sizeof(m.id));
 	if (msg_send(a->socket, &m, sizeof(m), NULL, 0))
-		log_debug("nobody hears of %s", job->id);
+		log_debug("%s: the scheduler takes no messages", job->id);
 }
 
 void
@@ -97,5 +97,6 @@ analyser_fail(const struct analyser *a, const struct analyser_job *job,
 		return;
 	memcpy(done.id, job->id, sizeof(done.id));
 	if (msg_send(a->socket, &done, sizeof(done), NULL, 0))
-		log_debug("nobody hears that %s failed", job->id);
+		log_debug("%s failed, and the scheduler takes no messages",
+		          job->id);
 }

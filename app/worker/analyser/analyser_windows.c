@@ -142,7 +142,7 @@ send_windows(struct analyser *a, enum capture_error error, uint32_t written)
 		memcpy(m.failed, cut->ids[written], ID_MAX);
 	if (msg_send(a->socket, &m, sizeof(m), fds,
 	             cut->rows < 0 ? 0 : ARRAY_LEN(fds)))
-		log_debug("nobody hears of windows");
+		log_debug("windows: the scheduler takes no messages");
 }
 
 void

@@ -128,7 +128,7 @@ runs_pull_stop(struct runs *c, struct run *v)
 		return; /* a finisher has it: DONE comes soon */
 	v->pull->fetch = 0;
 	if (c->fetcher >= 0 && msg_send(c->fetcher, &m, sizeof(m), NULL, 0))
-		log_debug("%s: nobody to cancel it", v->ref.session);
+		log_debug("%s: the fetcher takes no messages", v->ref.session);
 	v->pull->step = PULL_STEPS;
 }
 

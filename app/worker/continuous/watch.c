@@ -47,7 +47,7 @@ watches_unwatch(const struct watches *w, struct watch *v)
 	if (v->looked_at && say_look(w, v, NULL))
 		log_debug("%s: the opener takes no messages", v->service);
 	if (v->stamp && watches_send(w, MSG_STOP, v->id))
-		log_debug("%s: nobody to stop", v->id);
+		log_debug("%s: the analyser takes no messages", v->id);
 	v->stamp = 0;
 }
 

@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "collector_headers.h"
 #include "fetcher_transfer.h"
-#include "worker/ipc/messages.h"
 #include "sandbox/sandbox.h"
+#include "worker/ipc/messages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static void
 say(const struct fetcher *f, const struct fetch_answer *a, int fd)
 {
 	if (msg_send(f->socket, a, sizeof(*a), &fd, fd >= 0))
-		log_debug("nobody hears what was fetched");
+		log_debug("the scheduler takes no messages");
 }
 
 static void

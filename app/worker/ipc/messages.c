@@ -144,7 +144,7 @@ worker_alive(int sock, int64_t watchdog_s, int64_t *next_ns)
 	if (now < *next_ns)
 		return;
 	if (host_answer(&host, &ask, &reply))
-		log_debug("nobody hears that this part is alive");
+		log_debug("the opener takes no messages");
 	*next_ns = clock_mono_ns() + watchdog_s * WORKER_ALIVE_NS;
 }
 

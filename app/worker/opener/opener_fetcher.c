@@ -100,7 +100,7 @@ announce(const struct fetcher_child *c, int error, int socket, int events)
 	struct msg_fetcher m = {.type = c->type, .error = error};
 
 	if (msg_send(events, &m, sizeof(m), &socket, socket >= 0))
-		log_debug("nobody hears of the process");
+		log_debug("the scheduler takes no messages");
 }
 
 void

@@ -330,7 +330,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	}
 	if (s.store.db && rc != -EPROTONOSUPPORT &&
 	    worker_stop(&s.store, s.self.host))
-		log_warn("the store did not take the farewell");
+		log_warn("could not record that this worker stops");
 	close_all(&s);
 	return rc && rc != -EPIPE;
 }

@@ -89,7 +89,7 @@ MUST_CHECK int event_open_output(uint32_t cpu, uint32_t stack_bytes, int *fd);
 /*
  * Opens an event that runs a BPF program whenever a thread on that CPU has
  * waited for a page from a disk, until the event is closed.
- *   Owns, Errors   as event_open; -EBADF, -EINVAL prog_fd is no such program
+ *   Owns, Errors   as event_open; -EBADF, -EINVAL prog_fd is not such a program
  */
 MUST_CHECK int event_open_faults(uint32_t cpu, int prog_fd, int *fd);
 

@@ -23,7 +23,7 @@ struct disasm_line {
 	uint64_t address;
 	uint32_t size;   /* bytes */
 	uint64_t target; /* where it jumps to or calls; 0: not known */
-	char text[DISASM_MAX_TEXT]; /* bytes that are no instruction: .byte */
+	char text[DISASM_MAX_TEXT]; /* bytes that are not code: .byte */
 };
 
 struct disasm;

@@ -357,7 +357,7 @@ struct export_piece {
 
 /* A request or the meaning of a reply, in the second descriptor of EXPORTED. */
 struct export_row {
-	uint32_t failed; /* 1: no request could be made, or it is no reply */
+	uint32_t failed; /* 1: no request could be made, or it is not a reply */
 	uint32_t reserved;
 	uint64_t offset, length;      /* of the request */
 	int64_t rejected;             /* profiles, according to the reply */

@@ -46,5 +46,5 @@ void marks_clear(struct marks *m);
 /* Removes breakpoints that were left at the marks: looks at the mapped files of
  * all processes.
  *   Errors   -errno some places could not be tried. A place that is gone
- *            is no failure */
+ *            is not a failure */
 MUST_CHECK int marks_repair(const struct marks *m, const struct allocs *with);

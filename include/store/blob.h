@@ -83,7 +83,7 @@ blob_open(const struct store *s, const struct blob *b, int *out_fd);
  * Writes the path under which nginx has a blob's bytes (X-Accel-Redirect): a
  * file below /_profiles/, or an object below /_objects/, signed. Returns 1 when
  * nginx can't have them, since they are in the database: blob_read() them.
- *   Errors   -ENOTSUP for a driver that is not there, -EBADMSG
+ *   Errors   -ENOTSUP for an unknown driver, -EBADMSG
  */
 MUST_CHECK int blob_location(const struct store *s, const struct blob *b,
                              int64_t now_ms, struct buf *out);

@@ -64,7 +64,7 @@ struct bytes_driver {
 /*
  * Stores bytes by a name that no other bytes have had.
  *
- *   Owns     *out_hold is the caller's, to be closed once the row is there; -1
+ *   Owns     *out_hold is the caller's, to be closed once the row exists; -1
  *            if the driver spares young bytes instead
  *   Errors   -EAGAIN: take another name; -EINVAL for a name of no valid form;
  *            -ENOTSUP for an unknown driver; -errno. No bytes of that name

@@ -47,7 +47,7 @@ delivery_excess(struct store *s, const char *host, const char *tenant,
                 struct delivery_list *out);
 MUST_CHECK int
 delivery_waiting(struct store *s, const char *host, int64_t *out);
-/* Removes a delivery; one that is not there is no error. */
+/* Removes a delivery; a missing one is not an error. */
 MUST_CHECK int
 delivery_end(struct store *s, const char *tenant, const char *source);
 /* Removes deliveries that have been queued for max_age_ms, on any host, except

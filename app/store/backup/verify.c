@@ -99,8 +99,7 @@ report_extent(const struct verifying *v, const struct extent *e, int rc)
 	extent_path(e, &where);
 	buf_addf(&where, " of %s", of);
 	if (rc == -ENOENT)
-		report(v, FLAW_MISSING, buf_str(&where),
-		       "the file is not there");
+		report(v, FLAW_MISSING, buf_str(&where), "the file is missing");
 	else if (rc == -EBADMSG)
 		report(v, FLAW_DAMAGED, buf_str(&where),
 		       "its length or checksum is wrong");
@@ -256,7 +255,7 @@ check_database(struct verifying *v, const struct backup_dir *d)
 		return 1;
 	}
 	if (rc == -ENOENT) {
-		report(v, FLAW_MISSING, v->database, "the file is not there");
+		report(v, FLAW_MISSING, v->database, "the file is missing");
 		return 1;
 	}
 	if (!rc)

@@ -3,5 +3,5 @@
  */
 #pragma once
 
-/* Serves asks of words.h until the other end of the socket is closed. */
+/* Serves requests of words.h until the other end of the socket is closed. */
 _Noreturn void forker_run(int socket);

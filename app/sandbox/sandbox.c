@@ -135,7 +135,7 @@ static const int allowed[] = {
 	SCMP_SYS(restart_syscall),
 };
 
-/* Further calls of the analyser, which forks finishers, and of threads, beside
+/* Further calls of the analyser, which forks finishers, and of threads, besides
  * clone(2). */
 static const int children[] = {
 	SCMP_SYS(wait4),         SCMP_SYS(waitid), SCMP_SYS(tgkill),

@@ -14,7 +14,7 @@
 #define TOKEN_KEY_MAX    (2 * ID_MAX) /* 44 and a NUL are used */
 #define TOKEN_TOUCH_MS   60000        /* last_used_ms is at most this old */
 
-/* values of role, beside those of users */
+/* values of role, besides those of users */
 #define TOKEN_WORKER "worker"
 #define TOKEN_JOIN   "join"
 /* Default and longest validity of a join key. */

@@ -19,7 +19,7 @@ export class ApiError extends Error {
 }
 
 const UNREACHABLE = 'Stoker cannot be reached. Check the connection and that '
-  + 'the server runs; the page goes on by itself then.';
+  + 'the server runs; the page then continues by itself.';
 
 let signedOut = () => {};
 export function onSignedOut(action: () => void) {

@@ -41,7 +41,7 @@ function Loaded({ result }: { result: Result }) {
   useEffect(() => { if (data) keep(data); }, [data]);
   if (error instanceof ApiError && error.code === 'TimelineNotKept')
     return <Empty title="This profile has no times">
-      <p>Its samples were summed up: uploads have no times, and neither have
+      <p>Its samples were summed up: uploads have no times, and neither do
         the counts that programs keep themselves.</p>
       <p><a href={toResult(result.id)}>Go to its flame graph</a></p></Empty>;
   if (error) return <Failure error={error} again={again} />;

@@ -331,6 +331,6 @@ function Baselines({ name, mayRemove }: { name: string;
     {data && data.length > 0 && <p class="quiet">A build pipeline checks by
       itself: <code>stoker check --baseline {data[0].baselineLabel} --session
       @last</code> exits with 1 if it costs more; <code>--service {name} --from
-      10m</code> in the place of the session checks the last 10 minutes.</p>}
+      10m</code> in place of the session checks the last 10 minutes.</p>}
   </section>;
 }

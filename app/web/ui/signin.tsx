@@ -7,8 +7,8 @@ import { sentence } from './parts';
 const ADVICE: Record<string, string> = {
   Unauthorized: 'This key is unknown, has expired or was revoked. Check that '
     + 'all of it was pasted, or ask an administrator for another one.',
-  SecureRequired: 'Keys are only taken over https, or on this machine itself. '
-    + 'Open this page by its https address.',
+  SecureRequired: 'Keys are accepted only over https, or on this machine '
+    + 'itself. Open this page by its https address.',
 };
 
 const advice = (e: unknown) =>
@@ -48,8 +48,8 @@ export function SignIn({ isOver, wrong, done }:
     <form onSubmit={submit} noValidate>
       <h1><Mark />Stoker</h1>
       {isOver && !problem &&
-        <p class="note" role="status">Your session is over. Sign in to go on
-          where you were.</p>}
+        <p class="note" role="status">Your session is over. Sign in to
+          continue where you were.</p>}
       <label for="key">API key or JWT</label>
       <input id="key" ref={field} type="password" value={key} maxLength={8192}
         autocomplete="current-password" spellcheck={false}

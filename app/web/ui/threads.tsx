@@ -278,7 +278,7 @@ function Sides({ base, result }: { base: string; result: Result }) {
     </div>
     {KINDS.every(k => changes.data![k].length === 0) &&
       <Empty title="The same stacks on both sides">
-        <p>Each stack has as many {word}s in the one capture as in the other.
+        <p>Each stack has as many {word}s in one capture as in the other.
         </p></Empty>}
     {KINDS.map(k => changes.data![k].length > 0 && <section key={k}
       aria-labelledby={k}>

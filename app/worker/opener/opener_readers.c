@@ -42,7 +42,7 @@ handle(struct opener *o, int socket, const struct reader_ask *ask, int in)
 	opener_handle(o, &ask->ask, -1, in, &out);
 	reply = (struct reader_reply){out.reply, o->copied};
 	if (msg_send(socket, &reply, sizeof(reply), out.fds, out.nfds))
-		log_debug("nobody waits for a reader");
+		log_debug("the opener takes no messages");
 	for (size_t i = 0; i < out.nfds; i++)
 		close(out.fds[i]);
 }

@@ -75,7 +75,8 @@ symbolize_claim(struct store *s, const char *host, struct symbolize *out);
 MUST_CHECK int symbolize_finish(struct store *s, const struct symbolize *y,
                                 const char *top_functions, const char *quality,
                                 const struct blob *blob);
-/* Ends a request without changing the profile; error is a message for people. */
+/* Ends a request without changing the profile; error is a message for
+ * people. */
 MUST_CHECK int
 symbolize_fail(struct store *s, const struct symbolize *y, const char *error);
 /* Queues a claimed request again, as if it had not been claimed. */

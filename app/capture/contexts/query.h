@@ -27,7 +27,7 @@ struct query_at {
 
 /*
  * Finds that place in a program's file.
- *   Errors   -ENOENT the file is no such server; -EIO, -ENOMEM
+ *   Errors   -ENOENT the file is not such a server; -EIO, -ENOMEM
  */
 MUST_CHECK int query_find(const struct elf_image *e, struct query_at *out);
 /* Sets what the BPF program reads in a process, except pid. */

@@ -49,9 +49,10 @@ struct s3_answer {
 };
 /*
  * Sends a request, and reads the answer.
- *   Errors   -ETIMEDOUT, -EHOSTUNREACH, -EKEYREJECTED when the key is refused,
- *            -EREMOTEIO for a malformed answer, -ENOMEM, -E2BIG past out->max;
- *            0 for all other answers
+ *   Errors   -ETIMEDOUT; -EHOSTUNREACH, also for the statuses 429 and 5xx;
+ *            -EKEYREJECTED when the key is refused, or there is no such bucket;
+ *            -EREMOTEIO for a malformed answer or another status, but 0 for 404
+ *            and 416; -ENOMEM; -E2BIG past the ceiling of call->out
  */
 MUST_CHECK int s3_ask(struct s3 *s3, const struct store *s,
                       const struct s3_call *call, struct s3_answer *out);

@@ -3,6 +3,7 @@
 #include "name.h"
 #include "text.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define GAP           2
@@ -292,6 +293,7 @@ table_show(struct buf *out, const struct column *columns, size_t n,
 	size_t widths[TABLE_COLUMNS_MAX], r;
 	const json_t *row;
 
+	assert(n <= TABLE_COLUMNS_MAX);
 	measure(columns, n, rows, s, widths);
 	if (s->width)
 		fit(columns, widths, n, s->width);
@@ -330,6 +332,7 @@ table_show_used(struct buf *out, const struct column *columns, size_t n,
 	struct column used[TABLE_COLUMNS_MAX];
 	size_t nused = 0;
 
+	assert(n <= TABLE_COLUMNS_MAX);
 	for (size_t i = 0; i < n; i++)
 		if (is_used(&columns[i], rows, s))
 			used[nused++] = columns[i];

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#define TABLE_COLUMNS_MAX 8
+#define TABLE_COLUMNS_MAX 16
 #define CELL_MAX          ((size_t)8 << 10) /* enough for a command line */
 #define TOP_ROWS          20
 
@@ -24,10 +24,10 @@ struct column {
 };
 
 /*
- * Appends a line for each object of a list, with columns as wide as necessary.
- * If a line would exceed the screen, the last column is cut first, then other
- * texts, but never numbers. A row's member TABLE_NOTE is shown below the row,
- * in full.
+ * Appends a line for each object of a list, with columns as wide as necessary,
+ * TABLE_COLUMNS_MAX at most. If a line would exceed the screen, the last column
+ * is cut first, then other texts, but never numbers. A row's member TABLE_NOTE
+ * is shown below the row, in full.
  */
 #define TABLE_NOTE "note"
 /* Adds a member that does not fit into the line to each row's note. */

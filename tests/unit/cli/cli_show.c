@@ -150,6 +150,20 @@ TEST(columns_that_nothing_is_in_can_be_left_out)
 }
 END
 
+TEST(a_table_of_twelve_columns_is_shown_whole)
+{
+	struct column columns[12];
+	CLEANUP_BUF struct buf out = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_JSON json_t *j = json_of("[{\"a\":1}]");
+
+	for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+		columns[i] = (struct column){"A", "a", LEFT, PLAIN};
+	table_show_used(&out, columns, ARRAY_LEN(columns), j, &pipe_);
+	ck_assert_str_eq(buf_str(&out), "A  A  A  A  A  A  A  A  A  A  A  A\n"
+	                                "1  1  1  1  1  1  1  1  1  1  1  1\n");
+}
+END
+
 TEST(an_empty_last_cell_leaves_no_blanks)
 {
 	static const struct column columns[] = {

@@ -143,11 +143,12 @@ $(B)/gen/%.o: $(B)/gen/%.c
 $(B)/gen/web/flame/page.css: $(patsubst %,app/web/flame/%.css,theme profile page)
 	@mkdir -p $(@D)
 	$(Q)cat $^ >$@
-$(B)/gen/web/flame/profile_types.js: app/web/flame/profile_types.js.in include/types.def
+$(B)/gen/web/flame/tables.js: app/web/flame/tables.js.in include/types.def \
+		app/profile/model/kind.def
 	@mkdir -p $(@D)
-	$(Q)$(CC) -E -P -x c -Iinclude -o $@ $<
+	$(Q)$(CC) -E -P -x c -Iinclude -Iapp -o $@ $<
 $(B)/gen/web/flame/page.js: app/web/flame/join.awk \
-		$(B)/gen/web/flame/profile_types.js $(FLAME_JS:%=app/web/flame/%.js)
+		$(B)/gen/web/flame/tables.js $(FLAME_JS:%=app/web/flame/%.js)
 	@mkdir -p $(@D)
 	$(Q)awk -f $^ >$@
 # app/web/flame/page.html becomes web_page_html[] and web_page_html_len
@@ -168,7 +169,8 @@ PAGES := $(B)/web/$(if $(shell command -v npm),with,without)-npm
 pages: $(PAGES)
 $(PAGES): $(wildcard app/web/ui/* app/web/flame/*) \
 	  $(addprefix include/,schemas.def types.def ways.def) \
-	  include/store/continuous_host.def
+	  include/store/continuous_host.def \
+	  app/profile/model/kind.def
 	@mkdir -p $(@D)
 	@rm -f $(@D)/with-npm $(@D)/without-npm
 	$(Q)WORK=$(B)/web CC=$(CC) app/web/ui/build $(B)/ui && touch $@ || [ $$? -eq 3 ]

@@ -527,6 +527,11 @@
     ['library', 'node', 'parse', '/usr/local/lib/node_modules/a/b.js'],
     ['library', 'ruby', 'call',
       '/usr/local/lib/ruby/gems/3.3.0/gems/rack-3.0/lib/rack.rb'],
+    ['own', 'perl', 'main::price', '/srv/shop/price.pl'],
+    ['runtime', 'libperl.so.5.36', 'Perl_pp_entersub', ''],
+    ['own', 'luajit', 'price', 'app.lua'],
+    ['own', 'beam.smp', 'shop:price/1', 'shop.erl'],
+    ['runtime', 'php-fpm8.2', 'zend_hash_find', ''],
     ['runtime', '', 'java.util.HashMap.get', 'HashMap.java'],
     ['own', '', 'shop.Pricer.price', 'Pricer.java'],
   ]) test(`of_${origin}: ${name}`, () =>

@@ -58,12 +58,11 @@ after_type(const char *name)
 bool
 kind_is_script(const char *source)
 {
-	/* languages whose sources belong to no build of the mapped file */
 	static const char *const suffixes[] = {
-		".py",  ".pyw", ".rb",    ".rake", ".php", ".phtml", ".pl",
-		".pm",  ".t",   ".psgi",  ".lua",  ".js",  ".mjs",   ".cjs",
-		".ts",  ".mts", ".cts",   ".jsx",  ".tsx", ".java",  ".kt",
-		".kts", ".clj", ".scala", ".erl",  ".ex",  ".exs",   ".groovy"};
+#define KIND_SCRIPT(suffix) suffix,
+#include "kind.def"
+#undef KIND_SCRIPT
+	};
 	static const char *const beginnings[] = {
 		"<frozen ", "<string>", "<stdin>", "<internal:", "node:"};
 	const char *name = path_name(source), *dot = strrchr(name, '.');

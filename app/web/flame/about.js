@@ -5,7 +5,7 @@
  */
 import { clock, counted, local, quantity, utc, visible } from './text.js';
 import { element } from './flame.js';
-import { PROFILE_TYPES } from './profile_types.js';
+import { PROFILE_TYPES } from './tables.js';
 
 /** @import { AnyDoc, DiffDoc, Doc, Filter, Quality, What } from './types' */
 

@@ -1,7 +1,7 @@
 /*
  * Formats names, numbers and colours for people. Pure functions.
  */
-import { PROFILE_TYPES } from './profile_types.js';
+import { KIND_FILES, PROFILE_TYPES, SCRIPTS } from './tables.js';
 
 /** @import { Test } from './types' */
 
@@ -176,9 +176,14 @@ function packageColor(pkg, name, light, chroma) {
 const ORIGINS = { own: 'own code', library: 'libraries',
   runtime: 'runtimes and system', kernel: 'kernel' };
 const OF_KERNEL = /^\[(kernel|vdso|vsyscall)/;
-const OF_RUNTIME = new RegExp('^(\\[|(lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+|c\\+\\+'
-  + '|python|ruby|jvm|node|php|luajit)|ld|ld-linux|python|ruby|java|node|php|perl|luajit|beam)'
-  + '[-_.\\d]*(-x86-64|-aarch64|x86_64|fpm|cgi|smp)?(\\.so[.\\d]*)?$)');
+const OF_RUNTIME = new RegExp('^(\\[|(lib(c|m|dl|rt|pthread|gcc_s|stdc\\+\\+|c\\+\\+)'
+  + '|ld|ld-linux|java)[-_.\\d]*(-x86-64|-aarch64|x86_64)?(\\.so[.\\d]*)?$)');
+/* A file of kind.def is whole, or ends in "..." in place of any text. */
+const OF_INTERPRETER = KIND_FILES.flatMap(([kind, file]) =>
+  kind === 'interpreter' ? file : []);
+/** @param {string} base */
+const ofInterpreter = base => OF_INTERPRETER.some(file =>
+  file.endsWith('...') ? base.startsWith(file.slice(0, -3)) : base === file);
 const FILE_OF_RUNTIME =
   /^(\/usr\/(lib|local\/lib)\/(?!.*(-packages|node_modules|gems)\/)(python|ruby|jvm|node|php)[^/]*\/|\/usr\/(local\/go|lib\/go[^/]*)\/|\/rustc\/|\/usr\/include\/c\+\+\/|<frozen |node:)/;
 const FILE_OF_LIBRARY =
@@ -196,11 +201,11 @@ function originOf(pkg, name, file) {
   if (OF_KERNEL.test(pkg)) return 'kernel';
   if (FILE_OF_RUNTIME.test(file) || NAME_OF_RUNTIME.test(name)) return 'runtime';
   if (FILE_OF_LIBRARY.test(file)) return 'library';
-  if (/\.(py|rb|php|[cm]?js|ts|java|kt|scala)$/.test(file)) return 'own';
+  if (SCRIPTS.includes(file.replace(/^.*(?=\.)/, ''))) return 'own';
   if (name.startsWith(pkg + '.'))
     return pkg === 'main' || /^[^/]*\./.test(pkg)
       || file[0] === '/' && !FILE_OF_GO.test(file) ? 'own' : 'runtime';
-  if (OF_RUNTIME.test(base)) return 'runtime';
+  if (OF_RUNTIME.test(base) || ofInterpreter(base)) return 'runtime';
   return /\.so(\.|$)/.test(base) ? 'library' : 'own';
 }
 

@@ -169,7 +169,7 @@ PAGES := $(B)/web/$(if $(shell command -v npm),with,without)-npm
 pages: $(PAGES)
 $(PAGES): $(wildcard app/web/ui/* app/web/flame/*) \
 	  $(addprefix include/,schemas.def types.def ways.def) \
-	  include/store/continuous_host.def \
+	  include/store/continuous_host.def app/base/interpreter.def \
 	  app/profile/model/kind.def
 	@mkdir -p $(@D)
 	@rm -f $(@D)/with-npm $(@D)/without-npm

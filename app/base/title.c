@@ -7,13 +7,9 @@
 static const struct {
 	const char *program, *language;
 } interpreters[] = {
-	{"python", "python"},  {"pypy", "python"}, {"java", "java"},
-	{"node", "node"},      {"nodejs", "node"}, {"perl", "perl"},
-	{"ruby", "ruby"},      {"php", "php"},     {"dotnet", ".net"},
-	{"lua", "lua"},        {"luajit", "lua"},  {"beam.smp", "erlang"},
-	{"bash", "shell"},     {"dash", "shell"},  {"mono", "mono"},
-	{"ocamlrun", "ocaml"}, {"tclsh", "tcl"},   {"wish", "tcl"},
-	{"expect", "tcl"},     {"R", "r"},         {"guile", "guile"},
+#define INTERPRETER(program, language) {program, language},
+#include "interpreter.def"
+#undef INTERPRETER
 };
 
 /* True for a program's name, which a version may follow: "python3.11", but not

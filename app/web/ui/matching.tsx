@@ -7,7 +7,7 @@ import { visible } from '../flame/text.js';
 import { post } from './api';
 import { fromLines } from './lines';
 import { sentence } from './parts';
-import type { SurveyHost } from './replies';
+import { INTERPRETERS, type SurveyHost } from './replies';
 import { useData } from './use';
 
 type Process = { pid: number; unit: string; executable: string;
@@ -22,8 +22,6 @@ type Survey = { items: Host[] };
 type Rule = Record<string, unknown>;
 
 const PAUSE_MS = 300, REFRESH_MS = 5e3, SHOWN = 8;
-/* Programs that run others: their executable says little. */
-const INTERPRETER = /\/(python|node|java|ruby|php|perl|luajit|bash|dash|sh)[\d.]*$/;
 const WORDS_MAX = 500; /* length of a pattern; the API accepts 512 bytes */
 
 /* The text after typing has paused. */
@@ -47,6 +45,9 @@ function ruleOf(text: string): Rule | null {
 }
 
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/* Programs that run others: their executable says little. */
+const INTERPRETER = new RegExp(
+  `/(${INTERPRETERS.map(escaped).join('|')})[\\d.]*$`);
 
 /*
  * A pattern for a program that an interpreter runs: the first two words

@@ -21,6 +21,8 @@ TEST(a_program_whose_name_only_begins_like_an_interpreters_is_none)
 		{"/usr/bin/ocamlrunner", ""},
 		{"/usr/bin/tclsh8.6", "tcl"},
 		{"/usr/lib/R/bin/exec/R", "r"},
+		{"/bin/sh", "shell"},
+		{"/bin/shred", ""},
 		{"", ""},
 	};
 

@@ -1,7 +1,8 @@
 /*
  * A language whose functions an interpreter runs: how the program is
  * recognised, where its threads keep their frames, and how a frame is named.
- * Python is one; capture/python is the example to read beside this.
+ * The room of PHP is the smallest: capture/php is the example to read beside
+ * this.
  *
  * An interpreter's frames are a list or an array in its memory, and calls
  * between its functions leave no trace on the C stack. The list changes with
@@ -21,8 +22,8 @@
  *	place     a function and a position in it: what samples are counted by
  *
  * To add a language, say NAME, write the room capture/NAME and a row in
- * languages.def, from which all code follows; include/README lists the tables
- * that name its files. The room has:
+ * languages.def, from which all code follows; include/README lists the rows
+ * that name it elsewhere. The room has:
  *
  * NAME_walk.h, with NAME_step(m, slot, w, to), which looks at one of a thread's
  *     frames, the innermost first, sets *to, and moves w->at to the next. It is

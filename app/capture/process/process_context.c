@@ -73,11 +73,9 @@ static void
 read_keys(struct context_process *c, const struct memory *m)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(PUBLISHED_MAX_BYTES);
-	int rc = published_read(m, &c->at, &text);
 
-	if (rc > 0)
-		rc = thread_keys_parse(text.p, text.len, &c->keys);
-	if (rc < 0)
+	if (published_read(m, &c->at, &text) > 0 &&
+	    thread_keys_parse(text.p, text.len, &c->keys))
 		c->keys.used = false;
 }
 

@@ -5,6 +5,7 @@
 #include "capture/contexts/query.h"
 #include "capture/contexts/thread_context.h"
 #include "capture/contexts/thread_tls.h"
+#include "capture/process/process_context.h"
 #include "capture/recorder/context_rows.h"
 
 #include "lib/memory_image.h"
@@ -13,6 +14,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* --- names ---------------------------------------------------------------- */
 
@@ -141,15 +144,15 @@ END
 
 /* --- records -------------------------------------------------------------- */
 
-struct record {
+struct written {
 	uint8_t bytes[640];
 	size_t n;
 };
 
-static struct record
+static struct written
 record_of(uint8_t id)
 {
-	struct record r = {.n = 28};
+	struct written r = {.n = 28};
 
 	memset(r.bytes, id, 24);
 	r.bytes[24] = 1;
@@ -157,7 +160,7 @@ record_of(uint8_t id)
 }
 
 static void
-put(struct record *r, uint8_t key, const char *value)
+put(struct written *r, uint8_t key, const char *value)
 {
 	r->bytes[r->n] = key;
 	r->bytes[r->n + 1] = (uint8_t)strlen(value);
@@ -170,7 +173,7 @@ put(struct record *r, uint8_t key, const char *value)
 TEST(a_record_has_trace_span_and_attributes)
 {
 	const struct thread_keys keys = keys_of("tls_v1", 4);
-	struct record r = record_of(0xa7);
+	struct written r = record_of(0xa7);
 	struct thread_context c;
 
 	put(&r, 3, "PUT");
@@ -191,7 +194,7 @@ END
 TEST(attributes_that_are_not_to_be_shown_are_left_out)
 {
 	const struct thread_keys keys = keys_of("tls_v1", 4);
-	struct record r = record_of(1);
+	struct written r = record_of(1);
 	struct thread_context c;
 
 	put(&r, 1, "no id");
@@ -211,7 +214,7 @@ END
 TEST(a_record_may_be_cut_anywhere)
 {
 	const struct thread_keys keys = keys_of("tls_v1", 4);
-	struct record r = record_of(1);
+	struct written r = record_of(1);
 	struct thread_context c;
 
 	put(&r, 0, "/cart");
@@ -231,7 +234,7 @@ END
 TEST(a_record_that_is_not_valid_or_empty_is_none)
 {
 	const struct thread_keys keys = keys_of("tls_v1", 4);
-	struct record r = record_of(1);
+	struct written r = record_of(1);
 	struct thread_context c;
 
 	for (unsigned v = 0; v < 256; v++) {
@@ -254,7 +257,7 @@ TEST(attributes_past_the_limit_are_left_out)
 	static struct thread_keys keys;
 	char texts[20][8];
 	const char *many[20];
-	struct record r = record_of(1);
+	struct written r = record_of(1);
 	struct thread_context c;
 
 	for (int i = 0; i < 20; i++) {
@@ -269,6 +272,83 @@ TEST(attributes_past_the_limit_are_left_out)
 	ck_assert_int_eq(thread_context_parse(r.bytes, r.n, &keys, &c), 0);
 	ck_assert_uint_eq(c.n, THREAD_MAX_ATTRIBUTES);
 	ck_assert_str_eq(c.attributes[15].name, "k15");
+}
+END
+
+/* --- the names of a process ----------------------------------------------- */
+
+#define PUBLISHED 0x1000
+
+/* A process that publishes names, and how often it is asked for them. */
+struct publisher {
+	struct memory_image image;
+	struct host memory;
+	unsigned asked;
+};
+
+static int
+ask_publisher(void *arg, const struct host_ask *ask, struct host_reply *reply,
+              int fds[HOST_MAX_FDS], size_t *nfds)
+{
+	static const char maps[] = "1000-2000 rw-s 00000000 00:01 5 "
+				   "[anon_shmem:OTEL_CTX]\n";
+	struct publisher *p = arg;
+
+	if (ask->op != HOST_MAPS) {
+		p->asked++;
+		return p->memory.ask(p->memory.arg, ask, reply, fds, nfds);
+	}
+	*reply = (struct host_reply){0};
+	fds[0] = memfd_create("maps", MFD_CLOEXEC);
+	*nfds = 1;
+	return write(fds[0], maps, strlen(maps)) < 0 ? -EIO : 0;
+}
+
+/* A thread may have an attribute whose name is not published yet. */
+TEST(names_that_have_not_changed_are_kept)
+{
+	static const uint32_t version = 2;
+	static const uint64_t time_ns = 1, payload = PUBLISHED + 32;
+	static struct modules modules;
+	struct thread_tls tls = {0};
+	struct module module = {.path = (char *)"/srv/app", .tls = &tls};
+	struct map map = {.module = 0};
+	struct process proc = {
+		.pid = 1, .maps = {.rows = &map, .n = 1}, .modules = &modules};
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	CLEANUP_BUF struct buf memory = BUF_INIT(BUF_MAX_SMALL);
+	struct written w = record_of(1);
+	struct record r = {.sample = {.context = w.bytes}};
+	struct thread_context c;
+	struct publisher p;
+	struct host host = {.ask = ask_publisher, .arg = &p};
+	uint32_t size;
+
+	put_process(&text, "tls_v1", 4);
+	size = (uint32_t)text.len;
+	buf_puts(&memory, "OTEL_CTX");
+	buf_add(&memory, &version, sizeof(version));
+	buf_add(&memory, &size, sizeof(size));
+	buf_add(&memory, &time_ns, sizeof(time_ns));
+	buf_add(&memory, &payload, sizeof(payload));
+	buf_add(&memory, text.p, text.len);
+	p = (struct publisher){
+		.image = {PUBLISHED, (const uint8_t *)memory.p, memory.len}};
+	p.memory = memory_image_host(&p.image);
+	modules.host = &host;
+	modules.rows[0] = &module;
+	put(&w, 0, "/cart");
+	put(&w, 4, "a number without a name");
+	r.sample.context_len = w.n;
+	for (int look = 0; look < 2; look++) {
+		unsigned before = p.asked;
+
+		while (p.asked == before) /* the next look is a second later */
+			ck_assert(process_context(&proc, &r, &c));
+		ck_assert_uint_eq(c.n, 1);
+		ck_assert_str_eq(c.attributes[0].name, "http.route");
+	}
+	process_forget_context(&proc);
 }
 END
 

@@ -2,22 +2,18 @@
 
 #include "base/clock.h"
 #include "base/contained.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/notify.h"
-#include "base/proc_text.h"
+#include "opener_walk.h"
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 static void
@@ -403,39 +399,6 @@ open_signals(struct opener *o)
 	return o->signals < 0 ? -errno : 0;
 }
 
-/*
- * Opens the root of the nearest ancestor outside the container: the runtime's
- * process that started it, perhaps through an init. It is visible only if
- * processes of the host are.
- */
-static int
-open_host_root(struct opener *o)
-{
-	int32_t pid = getppid();
-	struct stat own, its;
-	int rc = stat("/", &own) ? -errno : 0;
-
-	while (!rc && pid > 0) {
-		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-		CLEANUP_FD int root = -1;
-		char path[64];
-
-		snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
-		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (root < 0 || fstat(root, &its))
-			return -errno;
-		if (its.st_dev != own.st_dev || its.st_ino != own.st_ino) {
-			o->host_root = TAKE_FD(root);
-			o->host = pid;
-			return 0;
-		}
-		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-		rc = file_read(AT_FDCWD, path, &text)
-		             ?: proc_parse_parent(buf_str(&text), &pid);
-	}
-	return rc ?: -ESRCH;
-}
-
 static int
 prepare(struct opener *o)
 {
@@ -451,7 +414,7 @@ prepare(struct opener *o)
 	rc = probers_open(&o->probers, o->conf->worker_state_dir);
 	if (rc)
 		return rc;
-	rc = is_contained() ? open_host_root(o) : 0;
+	rc = is_contained() ? opener_find_host(o) : 0;
 	if (rc)
 		log_warn("no process outside the container can be read, so "
 		         "that pid files and names of containers are not "

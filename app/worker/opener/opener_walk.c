@@ -1,5 +1,7 @@
 #include "opener_walk.h"
 
+#include "base/file.h"
+#include "base/proc_text.h"
 #include "capture/host.h"
 #include "opener.h"
 #include "opener_local.h"
@@ -135,4 +137,32 @@ opener_walk(const struct opener *o, const char *path, int *out)
 	if (!rc)
 		*out = TAKE_FD(w.at);
 	return rc;
+}
+
+int
+opener_find_host(struct opener *o)
+{
+	int32_t pid = getppid();
+	struct stat own, its;
+	int rc = stat("/", &own) ? -errno : 0;
+
+	while (!rc && pid > 0) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_FD int root = -1;
+		char path[64];
+
+		snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root < 0 || fstat(root, &its))
+			return -errno;
+		if (its.st_dev != own.st_dev || its.st_ino != own.st_ino) {
+			o->host_root = TAKE_FD(root);
+			o->host = pid;
+			return 0;
+		}
+		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+		rc = file_read(AT_FDCWD, path, &text)
+		             ?: proc_parse_parent(buf_str(&text), &pid);
+	}
+	return rc ?: -ESRCH;
 }

@@ -10,6 +10,14 @@
 struct opener;
 
 /*
+ * Opens the root of the nearest ancestor outside the container: the runtime's
+ * process that started it, perhaps through an init. It is visible only if
+ * processes of the host are.
+ *   Errors   -ESRCH no ancestor that is visible has another root, -errno
+ */
+MUST_CHECK int opener_find_host(struct opener *o);
+
+/*
  * Finds the place (O_PATH) of an absolute path.
  *   Owns     *out is the caller's
  *   Errors   -EINVAL not absolute, or a file system that may block, or whose

@@ -11,12 +11,16 @@
 #include "lib/store.h"
 #include "worker/containers/container_json.h"
 #include "worker/opener/opener.h"
+#include "worker/opener/opener_walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ID   "4f66ad9b1c0e4f2f8a1d3c5b7e9f00112233445566778899aabbccddeeff0011"
@@ -303,6 +307,109 @@ TEST(only_regular_files_of_the_owner_are_opened)
 	ck_assert_int_eq(ask_for(ROOTLESS, path, OWNER), -ELOOP);
 	ck_assert_int_eq(lchown(path, OWNER, OWNER), 0);
 	ck_assert_int_eq(ask_for(ROOTLESS, path, OWNER), -ELOOP);
+}
+END
+
+#define LOGS    7 /* row: names of containers' logs */
+#define ANY_LOG "/var/log/containers/*-" ID ".log"
+
+TEST(a_name_is_looked_for_in_the_owners_folder_only)
+{
+	static const char folder[] = "/var/log/containers";
+	int fd;
+
+	if (geteuid())
+		SKIP("only root mounts what others may use");
+	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
+	ck_assert_int_eq(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL),
+	                 0);
+	ck_assert_int_eq(mount("none", "/var/log", "tmpfs", 0, NULL), 0);
+	ck_assert_int_eq(ask_for(LOGS, ANY_LOG, 0), -ENOENT);
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	ck_assert_int_eq(ask_for(LOGS, ANY_LOG, 0), -ENOENT);
+	fd = open("/var/log/containers/web-0_shop_web-" ID ".log",
+	          O_CREAT | O_CLOEXEC, 0644);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(ask_for(LOGS, ANY_LOG, 0), 0); /* a name, no file */
+	ck_assert_int_eq(chown(folder, OWNER, 0), 0);
+	ck_assert_int_eq(ask_for(LOGS, ANY_LOG, 0), -EPERM);
+}
+END
+
+/* Goes to a root of its own, a file system if type is not NULL. */
+static void
+enter_root(const char *path, const char *type)
+{
+	char proc[512];
+
+	snprintf(proc, sizeof(proc), "%s/proc", path);
+	if (mkdir(path, 0755) || (type && mount("none", path, type, 0, NULL)) ||
+	    mkdir(proc, 0755) ||
+	    mount("/proc", proc, NULL, MS_BIND | MS_REC, NULL) ||
+	    chroot(path) || chdir("/"))
+		_exit(1);
+}
+
+/* Where a container's worker may be below the root of its runtime. Roots of
+ * file systems of one type have the same number. */
+static const struct {
+	const char *label, *path, *type; /* path NULL: as the runtime */
+} roots[] = {
+	{"a file system of its own", "/own", "tmpfs"},
+	{"a folder", "/own", NULL},
+	{"the same", NULL, NULL},
+};
+
+/* Returns how many generations above a worker the opener finds the host's root:
+ * its parent is the runtime, this process the host. 0: none. */
+static int
+host_found_from(const char *runtime, size_t row)
+{
+	int32_t found = 0;
+	int out[2];
+	pid_t pid;
+
+	ck_assert_int_eq(pipe(out), 0);
+	pid = fork();
+	if (!pid) { /* the runtime */
+		if (unshare(CLONE_NEWNS) ||
+		    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+			_exit(1);
+		enter_root(runtime, "tmpfs");
+		pid = fork();
+		if (!pid) {
+			static struct opener o;
+
+			if (roots[row].path)
+				enter_root(roots[row].path, roots[row].type);
+			_exit(opener_find_host(&o) ||
+			      write(out[1], &o.host, sizeof(o.host)) < 0);
+		}
+		waitpid(pid, NULL, 0);
+		_exit(0);
+	}
+	close(out[1]);
+	(void)!read(out[0], &found, sizeof(found));
+	close(out[0]);
+	waitpid(pid, NULL, 0);
+	return found == pid ? 1 : found == getpid() ? 2 : 0;
+}
+
+TEST(the_host_is_the_nearest_ancestor_with_another_root)
+{
+	if (geteuid())
+		SKIP("only root mounts what others may use");
+	for (size_t i = 0; i < ARRAY_LEN(roots); i++) {
+		CLEANUP_TEST_STORE struct test_store s = test_store();
+		char runtime[256];
+		int expected = roots[i].path ? 1 : 2, found;
+
+		snprintf(runtime, sizeof(runtime), "%s/runtime", s.dir);
+		found = host_found_from(runtime, i);
+		ck_assert_msg(found == expected, "%s: %d", roots[i].label,
+		              found);
+	}
 }
 END
 

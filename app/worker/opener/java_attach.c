@@ -58,10 +58,9 @@ thread_named(int32_t pid, const char *name)
 	CLEANUP_FOLDER DIR *tasks = NULL;
 	char path[64];
 	int32_t tid;
+	int rc = folder_open_tasks(AT_FDCWD, pid, &tasks);
 
-	if (folder_open_tasks(AT_FDCWD, pid, &tasks))
-		return 0;
-	while ((tid = folder_next_number(tasks))) {
+	while (!rc && (tid = folder_next_number(tasks))) {
 		CLEANUP_BUF struct buf comm = BUF_INIT(BUF_MAX_SMALL);
 
 		snprintf(path, sizeof(path), "task/%d/comm", tid);

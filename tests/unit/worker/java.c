@@ -32,6 +32,8 @@ enum {
 	LISTENS = 32, /* without being asked */
 	ENDLESS = 64,
 	SILENT = 128,
+	REFUSES = 256,     /* by an option, */
+	REFUSES_TOO = 512, /* by one in a variable */
 };
 
 static const char *answer;
@@ -130,6 +132,27 @@ map_library(const char *name)
 	rmdir(dir);
 }
 
+/* Writes an option over an argument or a variable, as /proc shows them. */
+static void
+refuse_in(char *text)
+{
+	static const char option[] = "+DisableAttachMechanism";
+
+	if (strlen(text) < strlen(option))
+		abort();
+	memcpy(text, option, strlen(option));
+}
+
+/* Returns a variable that is long enough for the option. */
+static char *
+variable(void)
+{
+	for (char **v = environ; *v; v++)
+		if (strlen(*v) >= 32)
+			return *v;
+	abort();
+}
+
 static void
 be_jvm(int ready)
 {
@@ -153,6 +176,10 @@ be_jvm(int ready)
 		map_library("libjvm.so");
 	if (flags & OPENJ9)
 		map_library("libj9vm29.so");
+	if (flags & REFUSES)
+		refuse_in(program_invocation_name);
+	if (flags & REFUSES_TOO)
+		refuse_in(variable());
 	if (pthread_create(&signals, NULL, be_signals, &arg))
 		abort();
 	for (;;)
@@ -274,7 +301,8 @@ END
 /* If nobody listens, a signal would end the program or surprise it. */
 TEST(who_does_not_wait_for_sigquit_gets_none)
 {
-	const unsigned rows[] = {NO_HANDLER, NO_VM_THREAD, NO_SIGNALS};
+	const unsigned rows[] = {NO_HANDLER, NO_VM_THREAD, NO_SIGNALS, REFUSES,
+	                         REFUSES_TOO};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_RIG struct rig r;

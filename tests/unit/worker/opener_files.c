@@ -1,4 +1,6 @@
 /* Files and memory that the opener hands out; this process is the target. */
+#include "base/file.h"
+#include "capture/quality.h"
 #include "lib/store.h"
 #include "worker/debuginfod/debug_cache.h"
 #include "worker/opener/opener.h"
@@ -6,12 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,6 +111,67 @@ ended_pid(void)
 	waitpid(pid, NULL, 0);
 	return pid;
 }
+
+/* --- settings ------------------------------------------------------------- */
+
+/* Starts a program with these variables; it ends with this process. The kernel
+ * shows them a moment after the descriptors of the test are closed. */
+static pid_t
+start_with(char *const env[])
+{
+	CLEANUP_BUF struct buf shown = BUF_INIT(BUF_MAX_SMALL);
+	char path[64], c;
+	int ready[2];
+	pid_t pid;
+
+	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execve("/bin/sleep", (char *const[]){"sleep", "1000", NULL},
+		       env);
+		_exit(127);
+	}
+	close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &c, 1), 0);
+	close(ready[0]);
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	while (!shown.len)
+		ck_assert_int_eq(file_read(AT_FDCWD, path, &shown), 0);
+	return pid;
+}
+
+TEST(a_setting_is_a_variable_that_a_program_began_with)
+{
+	static const struct {
+		const char *before, *variable;
+		bool set;
+	} rows[] = {
+		{"A=1", "PYTHONMALLOC=malloc", true},
+		{"", "PYTHONMALLOC=malloc_debug", true},
+		{"A=1", "PYTHONMALLOC=pymalloc", false},
+		{"A=1", "PYTHONMALLOC=mallo", false},
+		{"A=1", "XPYTHONMALLOC=malloc", false},
+		{"A=PYTHONMALLOC=malloc", "B=2", false},
+	};
+	RIG(r);
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct host_ask ask = {.op = HOST_SETTINGS};
+		struct answer a = {.nfds = 0};
+
+		ask.pid = start_with((char *const[]){(char *)rows[i].before,
+		                                     (char *)rows[i].variable,
+		                                     NULL});
+		ck_assert_int_eq(read_settings(&r.opener, &ask, &a), 0);
+		ck_assert_msg(a.reply.value == (uint32_t)rows[i].set
+		                                       << QUALITY_HIDDEN_PYTHON,
+		              "%s", rows[i].variable);
+		kill(ask.pid, SIGKILL);
+		waitpid(ask.pid, NULL, 0);
+	}
+}
+END
 
 /* --- debug files ---------------------------------------------------------- */
 
@@ -501,6 +566,44 @@ TEST(only_what_the_process_may_read_is_source_text)
 	ck_assert_int_lt(source_of(&r, pid, "/proc/1/environ", text), 0);
 	ck_assert_int_eq(source_of(&r, getpid(), path_of(&r, "secret.c"), text),
 	                 0);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+END
+
+/* Gives up the right to change groups, or takes it back. */
+static void
+may_change_groups(bool may)
+{
+	struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct data[2];
+
+	ck_assert_int_eq(syscall(SYS_capget, &head, data), 0);
+	data[0].effective &= ~(1u << CAP_SETGID);
+	if (may)
+		data[0].effective |= 1u << CAP_SETGID;
+	ck_assert_int_eq(syscall(SYS_capset, &head, data), 0);
+}
+
+/* Files may be readable for the worker's group only. */
+TEST(nothing_is_read_for_a_user_without_the_group_of_that_user)
+{
+	char text[64];
+	pid_t pid;
+	RIG(r);
+
+	if (geteuid())
+		SKIP("only root gives processes to other users");
+	pid = start_nobody();
+	ck_assert_int_eq(chmod(r.store.dir, 0755), 0);
+	put(&r, "group.c", "int a;\n");
+	ck_assert_int_eq(chmod(path_of(&r, "group.c"), 0640), 0);
+	ck_assert_int_eq(source_of(&r, pid, path_of(&r, "group.c"), text),
+	                 -EACCES);
+	may_change_groups(false);
+	ck_assert_int_eq(source_of(&r, pid, path_of(&r, "group.c"), text),
+	                 -EPERM);
+	may_change_groups(true);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 }

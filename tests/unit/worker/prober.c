@@ -9,6 +9,7 @@
  *            register_for_each_vma(), dup_mmap_sem
  */
 #include "base/file.h"
+#include "base/msg.h"
 #include "lib/test.h"
 #include "worker/opener/opener_prober.h"
 
@@ -436,6 +437,145 @@ TEST_EACH(what_a_killed_worker_leaves_is_removed_by_the_next, kinds)
 	ck_assert(start_opener(&r));
 	end_opener(&r);
 	ck_assert_uint_eq(breakpoints(&r), 0);
+}
+END
+
+/* --- claims about the opener's side alone --------------------------------- */
+
+/* Children of the opener; there are no such processes. */
+#define ONE      101
+#define OTHER    102
+#define REPAIRER 103
+
+#define ORDINARY 0 /* as waitpid(2) has them */
+#define FAILED   (1 << 8)
+#define KILLED   SIGKILL
+
+TEST(a_client_that_leaves_ends_its_children_and_no_others)
+{
+	static struct probers ps;
+	int one[2], other[2];
+	char c;
+
+	ck_assert_int_eq(msg_pair(one) | msg_pair(other), 0);
+	ps.all[PROBER_ALLOCS] = (struct prober){ONE, one[0], CLIENT};
+	ps.all[PROBER_INUSE] = (struct prober){OTHER, other[0], CLIENT + 1};
+	prober_leave(&ps, CLIENT);
+	ck_assert_int_eq(ps.all[PROBER_ALLOCS].pid, 0);
+	ck_assert_int_eq(ps.ending[0], ONE);
+	ck_assert_int_eq(read(one[1], &c, 1), 0); /* what ends it */
+	ck_assert_int_eq(ps.all[PROBER_INUSE].pid, OTHER);
+	ck_assert_int_eq(ps.ending[1], 0);
+}
+END
+
+static const struct {
+	uint32_t inuse, places;
+	bool file;
+	int rc;
+} questions[] = {
+	{0, 0, false, 0},
+	{0, 1, true, 0},
+	{0, 1, false, -EINVAL},
+	{0, ALLOCS_MAX_PLACES, true, 0},
+	{0, ALLOCS_MAX_PLACES + 1, true, -EINVAL},
+	{2, 0, false, -ECHILD}, /* no such child runs */
+};
+
+TEST(a_child_is_asked_for_as_many_places_as_it_takes)
+{
+	static struct probers ps;
+	static struct marks marks;
+	int pair[2], exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(msg_pair(pair), 0);
+	ps.marks = &marks;
+	ps.all[PROBER_ALLOCS] = (struct prober){ONE, pair[0], CLIENT};
+	for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
+		const struct host_ask ask = {.op = HOST_PROBE,
+		                             .pid = 7,
+		                             .size = questions[i].inuse,
+		                             .count = questions[i].places};
+		struct allocs_of m;
+		int file = -1;
+		size_t nfds = 1;
+		int rc = prober_watch(&ps, &ask, questions[i].file ? exe : -1);
+
+		ck_assert_msg(rc == questions[i].rc, "row %zu: %d", i, rc);
+		if (rc)
+			continue;
+		ck_assert_int_eq(msg_recv(pair[1], &m, sizeof(m), &file, &nfds),
+		                 (ssize_t)allocs_of_bytes(ask.count));
+		ck_assert_int_eq(m.pid, 7);
+		ck_assert_uint_eq(m.n, ask.count);
+		ck_assert_uint_eq(nfds, questions[i].file);
+		close_ptr(&file);
+	}
+	close(exe);
+}
+END
+
+/* Gives probers a mark, a child that runs and one that ends. */
+static void
+probers_of(struct probers *ps, struct marks *m)
+{
+	*ps = (struct probers){.marks = m, .ending = {OTHER}};
+	m->all[0] = (struct mark){.inode = 1};
+	ps->all[PROBER_ALLOCS] = (struct prober){ONE, -1, CLIENT};
+}
+
+TEST(marks_stay_until_the_last_child_has_ended)
+{
+	static struct probers ps;
+	static struct marks m;
+
+	probers_of(&ps, &m);
+	prober_child_ended(&ps, ONE, ORDINARY);
+	ck_assert(marks_any(&m));
+	prober_child_ended(&ps, REPAIRER, KILLED); /* nobody knows it */
+	ck_assert_uint_eq(ps.killed, 0);
+	prober_child_ended(&ps, OTHER, ORDINARY);
+	ck_assert(!marks_any(&m));
+}
+END
+
+TEST(marks_stay_while_a_killed_child_may_have_left_breakpoints)
+{
+	static struct probers ps;
+	static struct marks m;
+
+	probers_of(&ps, &m);
+	ps.repairer = ps.ending[1] = REPAIRER;
+	ps.killed = ps.repairs = 1;
+	prober_child_ended(&ps, ONE, KILLED); /* the repair began before */
+	ck_assert_uint_eq(ps.killed, 2);
+	ck_assert_int_eq(ps.repairer, REPAIRER);
+	prober_child_ended(&ps, REPAIRER, FAILED);
+	ck_assert_uint_eq(ps.killed, 2);
+	ck_assert_int_eq(ps.repairer, 0); /* it is not tried at once */
+	prober_child_ended(&ps, OTHER, ORDINARY);
+	ck_assert(marks_any(&m));
+}
+END
+
+TEST(who_was_killed_during_a_repair_is_repaired_by_the_next)
+{
+	static struct probers ps;
+	static struct marks m;
+
+	probers_of(&ps, &m);
+	ps.repairer = ps.ending[1] = REPAIRER;
+	ps.killed = ps.repairs = 1;
+	prober_child_ended(&ps, ONE, KILLED);
+	prober_child_ended(&ps, REPAIRER, ORDINARY);
+	ck_assert_uint_eq(ps.killed, 1);
+	ck_assert_int_gt(ps.repairer, 0);
+	ck_assert_int_ne(ps.repairer, REPAIRER);
+	ck_assert_int_eq(waitpid(ps.repairer, NULL, 0), ps.repairer);
+	prober_child_ended(&ps, OTHER, ORDINARY);
+	ck_assert(marks_any(&m));
+	prober_child_ended(&ps, ps.repairer, ORDINARY);
+	ck_assert(!marks_any(&m));
 }
 END
 

@@ -20,6 +20,9 @@ struct rig {
 	struct test_store store;
 	struct rollup r;
 	int analyser, step;
+	double percent; /* that answers have */
+	unsigned asked; /* for functions */
+	unsigned told;  /* shares */
 };
 #define CLEANUP_RIG CLEANUP(rig_done)
 
@@ -96,7 +99,8 @@ answer_at(struct rig *r, const char *sum, off_t place, off_t length)
 {
 	const struct msg_batch m = {.type = MSG_ROLLED};
 	CLEANUP_BUF struct buf bundle = BUF_INIT(BUF_MAX_SMALL);
-	struct rollup_row row = {.length = strlen(sum) + 8};
+	struct rollup_row row = {.length = strlen(sum) + 8,
+	                         .shares = {r->percent}};
 	int data = memfd_create("sums", MFD_CLOEXEC);
 	int rows = memfd_create("rows", MFD_CLOEXEC);
 
@@ -149,6 +153,85 @@ TEST(a_minute_is_added_up_when_its_last_windows_had_time_to_come)
 	ck_assert(!is_asked(&r, &fd));
 	step(&r, T0 + MINUTE + 30 * SECOND);
 	ck_assert(is_asked(&r, &fd));
+}
+END
+
+/* As for a process that hangs, or an answer that was lost. */
+TEST(a_sum_that_does_not_come_is_asked_for_again_after_two_minutes)
+{
+	const int64_t sent_ns = 1000 * NS_PER_S, wall_ms = T0 + 2 * MINUTE;
+	CLEANUP_RIG struct rig r;
+	CLEANUP_FD int first = -1, again = -1;
+
+	rig_init(&r);
+	put(&r, T0, 10 * SECOND, "main 1\n");
+	rollup_step(&r.r, sent_ns, wall_ms);
+	ck_assert(is_asked(&r, &first));
+	rollup_step(&r.r, sent_ns + 120 * NS_PER_S, wall_ms);
+	ck_assert(!is_asked(&r, &again));
+	rollup_step(&r.r, sent_ns + 120 * NS_PER_S + 1, wall_ms);
+	ck_assert(is_asked(&r, &again));
+}
+END
+
+static size_t
+one_function(void *arg, const char *series,
+             const char *names[static ROLLUP_MAX_FUNCTIONS],
+             char ids[static ROLLUP_MAX_FUNCTIONS][ID_MAX])
+{
+	struct rig *r = arg;
+
+	(void)series;
+	r->asked++;
+	names[0] = "main";
+	strcpy(ids[0], "trg-1");
+	return 1;
+}
+
+static void
+take_share(void *arg, const char *id, const struct rollup_share *s)
+{
+	struct rig *r = arg;
+
+	ck_assert_str_eq(id, "trg-1");
+	ck_assert_int_eq(s->start_ms, T0);
+	ck_assert_double_eq(s->percent, r->percent);
+	r->told++;
+}
+
+TEST(shares_are_of_recent_minutes_with_enough_samples)
+{
+	static const struct {
+		const char *folded;
+		int64_t age_ms; /* of the minute */
+		double percent;
+		unsigned asked, told;
+	} rows[] = {
+		{"main 20\n", 2 * MINUTE, 50, 1, 1},
+		{"main 19\n", 2 * MINUTE, 50, 1, 0},
+		{"main 20\n", 5 * MINUTE, 50, 1, 1},
+		{"main 20\n", 5 * MINUTE + 1, 50, 0, 0},
+		/* the analyser may write anything */
+		{"main 20\n", 2 * MINUTE, 0, 1, 1},
+		{"main 20\n", 2 * MINUTE, 100, 1, 1},
+		{"main 20\n", 2 * MINUTE, -0.1, 1, 0},
+		{"main 20\n", 2 * MINUTE, 100.1, 1, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_RIG struct rig r;
+		CLEANUP_FD int fd = -1;
+
+		rig_init(&r);
+		r.r.asker = (struct rollup_asker){&r, one_function, take_share};
+		r.percent = rows[i].percent;
+		put(&r, T0, 10 * SECOND, rows[i].folded);
+		step(&r, T0 + rows[i].age_ms);
+		ck_assert(is_asked(&r, &fd));
+		answer(&r, "sum");
+		ck_assert_msg(r.asked == rows[i].asked, "row %zu", i);
+		ck_assert_msg(r.told == rows[i].told, "row %zu", i);
+	}
 }
 END
 

@@ -5,6 +5,7 @@
 #include "lib/stacks.h"
 #include "lib/store.h"
 #include "lib/windows.h"
+#include "store/db/db_test.h"
 
 #include <string.h>
 
@@ -74,6 +75,71 @@ TEST(functions_are_those_that_the_tenant_of_a_series_asks_for)
 }
 END
 
+/* The rule of the first tenant. */
+static struct rule *
+own_rule(struct rig *r)
+{
+	return &r->t.items[strcmp(r->t.items[0].row.id, r->own) != 0];
+}
+
+/* Returns whether a share fires the rule. */
+static bool
+fires(struct rig *r, double percent, int64_t now_ns)
+{
+	const struct rollup_share s = {percent, MINUTE, 1000};
+
+	r->t.fired = false;
+	triggers_share(&r->t, r->own, &s, now_ns);
+	return r->t.fired;
+}
+
+#define NOW      (1000 * NS_PER_S)
+#define COOLDOWN 600000 /* ms */
+
+TEST(a_trigger_fires_at_its_threshold_and_then_rests)
+{
+	const int64_t rested_ns = NOW + COOLDOWN * NS_PER_MS;
+	CLEANUP_RIG struct rig r;
+
+	rig_init(&r, "cpuShare");
+	own_rule(&r)->row.threshold = 50;
+	own_rule(&r)->row.cooldown_ms = COOLDOWN;
+	ck_assert(!fires(&r, 49.9, NOW));
+	ck_assert(fires(&r, 50, NOW));
+	db_skew_clock(r.store.s.db, 2 * COOLDOWN); /* for the store it rested */
+	ck_assert(!fires(&r, 90, rested_ns - 1));
+	ck_assert(fires(&r, 90, rested_ns));
+}
+END
+
+static int64_t
+reported_ms(struct rig *r)
+{
+	CLEANUP_TRIGGER struct trigger own = {0};
+
+	ck_assert_int_eq(trigger_get(&r->store.s, TEST_TENANT, TEST_SERVICE,
+	                             r->own, &own),
+	                 0);
+	return own.value_ms;
+}
+
+TEST(a_value_below_the_threshold_is_reported_once_a_minute)
+{
+	CLEANUP_RIG struct rig r;
+	int64_t first_ms;
+
+	rig_init(&r, "cpuShare");
+	ck_assert(!fires(&r, 10, NOW));
+	first_ms = reported_ms(&r);
+	ck_assert_int_gt(first_ms, 0);
+	db_skew_clock(r.store.s.db, MINUTE);
+	ck_assert(!fires(&r, 10, NOW + 60 * NS_PER_S));
+	ck_assert_int_eq(reported_ms(&r), first_ms);
+	ck_assert(!fires(&r, 10, NOW + 60 * NS_PER_S + 1));
+	ck_assert_int_ge(reported_ms(&r), first_ms + MINUTE);
+}
+END
+
 static void
 goroutines(struct rig *r, int n, int64_t start_ms)
 {
@@ -107,6 +173,22 @@ TEST(a_window_is_judged_by_the_triggers_of_its_tenant)
 		0);
 	ck_assert_int_gt(own.value_ms, 0);
 	ck_assert_int_eq(theirs.value_ms, 0);
+}
+END
+
+TEST(growth_of_few_goroutines_is_not_judged)
+{
+	for (int n = 5; n <= 6; n++) {
+		CLEANUP_RIG struct rig r;
+
+		rig_init(&r, "goroutineGrowth");
+		own_rule(&r)->row.minimum = 6;
+		goroutines(&r, 2, clock_wall_ms() - 20 * MINUTE);
+		goroutines(&r, n, clock_wall_ms() - 10 * MINUTE);
+		triggers_window(&r.t, TEST_TENANT, TEST_SERVICE, r.series, n,
+		                NS_PER_S);
+		ck_assert_int_eq(reported_ms(&r) > 0, n == 6);
+	}
 }
 END
 

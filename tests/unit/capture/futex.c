@@ -74,7 +74,15 @@ TEST(locks_are_known_by_their_functions)
 		{WAIT "_PySemaphore_Wait _PyParkingLot_Park python3.13+0x1 "
 	              "python3.13+0x2 _worker Thread.run",
 	         "queue", false},
-		{WAIT "a b c d e f g pthread_rwlock_rdlock", "futex", false},
+		{WAIT "a b c d e pthread_rwlock_rdlock", "read-write lock",
+	         true},
+		{WAIT "a b c d e f pthread_rwlock_rdlock", "futex", false},
+		{WAIT "PyThread_acquire_lock_timed a b c d e f g "
+	              "Condition.wait",
+	         "condition variable", false},
+		{WAIT "PyThread_acquire_lock_timed a b c d e f g h "
+	              "Condition.wait",
+	         "lock", true},
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -106,6 +114,11 @@ TEST(waits_with_the_word_of_a_lock_are_told_apart_by_function)
 		{"1 |libc.so+0x1 libc.so+0x2 sem_timedwait sem_wait f",
 	         "semaphore"},
 		{"1 |libc.so+0x1", NULL},
+		{"1 |c+0x1 c+0x2 c+0x3 c+0x4 c+0x5 c+0x6 c+0x7 sem_timedwait",
+	         "semaphore"},
+		{"1 |c+0x1 c+0x2 c+0x3 c+0x4 c+0x5 c+0x6 c+0x7 c+0x8 "
+	         "sem_timedwait",
+	         NULL},
 		{"1 |syscall std::sys::unix::futex::futex_wait "
 	         "std::sys_common::thread_parker::futex::Parker::park f",
 	         "parked thread"},
@@ -142,6 +155,8 @@ TEST(locks_of_java_are_known_by_methods_with_names)
 		{PARKED "Interpreter Interpreter", false, true},
 		{PARKED "[anon]+0x12", false, true},
 		{PARKED "LinkedBlockingQueue.take Interpreter", false, false},
+		{PARKED "a b c d e f locks.ReentrantLock", true, false},
+		{PARKED "a b c d e f g locks.ReentrantLock", false, false},
 		{PARKED, false, false},
 	};
 

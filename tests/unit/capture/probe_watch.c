@@ -141,6 +141,58 @@ TEST(processes_are_watched_and_left_as_told_until_the_teller_is_gone)
 }
 END
 
+/* Messages, and whether they can be followed. The first place may be of another
+ * kind than the others. */
+static const struct {
+	uint32_t n, group;
+	int32_t pid;
+	bool first_static, others_static, followed;
+} messages[] = {
+	{1, 0, 1, false, false, true},
+	{1, 0, -1, false, false, false},
+	{ALLOCS_MAX_PLACES, 0, 2, false, false, true},
+	{1, ALLOCS_GROUPS - 1, 3, false, false, true},
+	{1, ALLOCS_GROUPS, 4, false, false, false},
+	{ALLOCS_MOST_STATIC, 0, 5, true, true, true},
+	{ALLOCS_MOST_STATIC + 1, 0, 6, true, true, false},
+	{2, 0, 7, true, false, false},
+	{2, 0, 8, false, true, false},
+};
+
+static void
+tell_messages(int socket)
+{
+	for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
+		CLEANUP_FD int file = memfd_create("file", MFD_CLOEXEC);
+		struct allocs_of m = {.pid = messages[i].pid,
+		                      .n = messages[i].n,
+		                      .group = messages[i].group};
+
+		for (uint32_t k = 0; k < m.n; k++)
+			m.places[k].is_static = k ? messages[i].others_static
+			                          : messages[i].first_static;
+		ck_assert_int_eq(
+			msg_send(socket, &m, allocs_of_bytes(m.n), &file, 1),
+			0);
+	}
+}
+
+TEST(a_process_is_watched_at_as_many_places_as_there_may_be_of_one_kind)
+{
+	CLEANUP_FREE struct seen *s = seen_new();
+	uint32_t n = 0;
+
+	watch(s, tell_messages, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
+		if (!messages[i].followed)
+			continue;
+		ck_assert_int_eq(s->watch.targets[n].of.pid, messages[i].pid);
+		n++;
+	}
+	ck_assert_int_eq(s->watch.targets[n].of.pid, 0);
+}
+END
+
 static void
 tell_many(int socket)
 {

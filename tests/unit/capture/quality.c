@@ -123,6 +123,25 @@ TEST(a_poor_profile_says_so)
 	          .waited_ms = 201},
 	         QUALITY_NOTE_OF(CPU_BUSY)},
 		{{.kept = 900, .duration_ms = 2000, .waited_ms = 100}, 0},
+		{{.kept = 900, .duration_ms = 2000, .halted_ms = 100}, 0},
+		{{.kept = 900, .duration_ms = 2000, .halted_ms = 101},
+	         QUALITY_NOTE_OF(HALTED_PART)},
+		{{.kept = 900,
+	          .duration_ms = 2000,
+	          .halted_ms = 2000,
+	          .notes = QUALITY_NOTE_OF(HALTED)},
+	         QUALITY_NOTE_OF(HALTED)},
+		{{.kept = 900,
+	          .duration_ms = 2000,
+	          .halted_ms = 2000,
+	          .notes = QUALITY_NOTE_OF(FROZEN)},
+	         QUALITY_NOTE_OF(FROZEN)},
+		{{.kept = 900,
+	          .modules = 2,
+	          .modules_unread = 2,
+	          .notes = QUALITY_NOTE_OF(UNCOPIED)},
+	         QUALITY_NOTE_OF(UNCOPIED)},
+		{{.kept = 900, .runtime_unread = 46}, 0},
 		{{.kept = 900, .traced = 45}, 0},
 		{{.kept = 900, .traced = 46}, QUALITY_NOTE_OF(TRACED)},
 		{{.kept = 900, .bits_32 = 45, .frames = 900, .symbolized = 855},
@@ -179,9 +198,13 @@ TEST(a_profile_in_which_nothing_is_says_so_in_the_words_of_its_type)
 		{"mutex", QUALITY_NOTE_OF(NOTHING_LOCKED)},
 		{"io", QUALITY_NOTE_OF(NOTHING_MOVED)},
 	};
-	static const quality_notes others[] = {QUALITY_NOTE_OF(TARGET_GONE),
-	                                       QUALITY_NOTE_OF(HALTED),
-	                                       QUALITY_NOTE_OF(FROZEN)};
+	static const quality_notes others[] = {
+		QUALITY_NOTE_OF(TARGET_GONE), QUALITY_NOTE_OF(HALTED),
+		QUALITY_NOTE_OF(FROZEN),      QUALITY_NOTE_OF(NO_ALLOCATOR),
+		QUALITY_NOTE_OF(UNPROBED),    QUALITY_NOTE_OF(LEADERLESS),
+		QUALITY_NOTE_OF(UNOPENED),    QUALITY_NOTE_OF(SHORT_LIVED),
+		QUALITY_NOTE_OF(NAMELESS),    QUALITY_NOTE_OF(ALLOCS_32),
+		QUALITY_NOTE_OF(UNREACHED)};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct quality q = {0};
@@ -231,7 +254,8 @@ TEST(a_profile_without_samples_is_poor_and_says_why)
 		quality_notes why;
 	} rows[] = {
 		{{.used_ms = 10, .run_rate = 99000}, QUALITY_NOTE_OF(IDLE)},
-		{{.used_ms = 1000, .run_rate = 99000},
+		{{.used_ms = 49, .run_rate = 100000}, QUALITY_NOTE_OF(IDLE)},
+		{{.used_ms = 50, .run_rate = 100000},
 	         QUALITY_NOTE_OF(UNSAMPLED)},
 		{{.notes = QUALITY_NOTE_OF(HALTED), .run_rate = 99000},
 	         QUALITY_NOTE_OF(HALTED)},

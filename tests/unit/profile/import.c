@@ -300,6 +300,41 @@ TEST(cpu_profiles_of_gperftools_are_read_as_pprof_reads_them)
 }
 END
 
+/* A file that is cut off behind a stack has that stack. Behind the end, there
+ * are none: here they would outvote the frames of handlers. */
+TEST(a_cpu_profile_of_gperftools_ends_with_its_last_stack)
+{
+	static const uint64_t words[] = {
+		0, 3,        0,        10000,    0,        2,
+		4, 0x401000, 0x7f0001, 0x7f0002, 0x402000, 0,
+		1, 0,        5,        2,        0x401100, 0x403000,
+		5, 2,        0x401100, 0x403000};
+	static const struct {
+		size_t words;
+		const char *expected;
+	} rows[] = {
+		{11, "gperftools 20000000 nanoseconds\n0x401fff;0x401000 2\n"
+	             "it is cut off: the mappings and the last samples are "
+	             "missing\n"},
+		{14, "gperftools 20000000 nanoseconds\n"
+	             "0x401fff;0x401000 2\n"},
+		{ARRAY_LEN(words), "gperftools 20000000 nanoseconds\n"
+	                           "0x401fff;0x401000 2\n"},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf file = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf got = BUF_INIT(BUF_MAX_SMALL);
+
+		for (size_t k = 0; k < rows[i].words; k++)
+			put_word(&file, true, false, words[k]);
+		ck_assert_int_eq(
+			import_as("cpu", "", 0, file.p, file.len, &got), 0);
+		ck_assert_str_eq(buf_str(&got), rows[i].expected);
+	}
+}
+END
+
 /* A caller can name a format that the file does not have. */
 TEST(text_that_is_sent_as_a_profile_of_gperftools_is_refused)
 {

@@ -296,6 +296,45 @@ TEST(attributes_of_a_resource_are_service_and_labels)
 }
 END
 
+#define TEXT(key, value) \
+	"{\"key\":\"" key "\",\"value\":{\"stringValue\":\"" value "\"}}"
+
+/* The first attribute that can name it counts, wherever it stands; of one that
+ * is there twice, the first. */
+TEST(a_service_has_the_name_that_says_most)
+{
+	static const struct {
+		const char *attributes, *service;
+	} rows[] = {
+		{TEXT("k8s.job.name", "b") "," TEXT("service.name", "a"), "a"},
+		{TEXT("service.name", "a") "," TEXT("k8s.job.name", "b"), "a"},
+		{TEXT("service.name", "a") "," TEXT("service.name", "b"), "a"},
+		{TEXT("process.executable.name", "a"), "a"},
+		{"{\"key\":\"service.name\",\"value\":{\"intValue\":1}}," TEXT(
+			 "container.name", "a"),
+	         "a"},
+		{TEXT("other", "a"), ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+		CLEANUP_BUF struct buf why = BUF_INIT(BUF_MAX_SMALL);
+		struct seen seen = {0};
+
+		buf_addf(&text,
+		         "{\"resourceProfiles\":[{\"resource\":{\"attributes\":"
+		         "[%s]},\"scopeProfiles\":[{\"profiles\":[{"
+		         "\"sampleType\":{" COUNT "},\"samples\":[{"
+		         "\"stackIndex\":1,\"values\":[1]}]}]}]}]," DICTIONARY
+		         "}",
+		         rows[i].attributes);
+		ck_assert_int_eq(
+			read_parts(text.p, text.len, &usual, &seen, &why), 0);
+		ck_assert_str_eq(seen.service, rows[i].service);
+	}
+}
+END
+
 #define RESOURCE(name)                                                  \
 	"{\"resource\":{\"attributes\":[{\"key\":\"service.name\","     \
 	"\"value\":{\"stringValue\":\"" name "\"}}]},\"scopeProfiles\"" \

@@ -372,6 +372,57 @@ TEST(processes_are_those_of_the_keys_host_and_of_services_there)
 }
 END
 
+/* Who asks for a look takes the first one since then for the answer. */
+TEST(a_host_is_asked_for_a_look_until_it_tells_of_one_and_tells_of_no_later_one)
+{
+	static const struct {
+		int64_t later_ms; /* than the question */
+		int64_t noted_ms; /* the same, of what is stored then */
+		bool asked;       /* for a look */
+	} rows[] = {
+		{1, INT64_MIN, true}, {-1, -1, true}, {-2, -1, true},
+		{1, -1, true},        {0, 0, false},  {-1, 0, false},
+	};
+	CLEANUP_API struct test_api a = agent_api();
+	int64_t asked_ms, wanted_ms, looked_ms;
+
+	ck_assert_int_eq(worker_look_ask(&a.store.s, TEST_HOST, &asked_ms), 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+		int64_t noted_ms = rows[i].noted_ms == INT64_MIN
+		                           ? 0
+		                           : asked_ms + rows[i].noted_ms;
+		char body[64];
+
+		snprintf(body, sizeof(body), "{\"looked\":%lld}",
+		         (long long)(asked_ms + rows[i].later_ms));
+		r = poll_as(&a, KEY_WORKER, body);
+		ck_assert_int_eq(r.status, 200);
+		ck_assert_int_eq(worker_look(&a.store.s, TEST_HOST, &wanted_ms,
+		                             &looked_ms),
+		                 0);
+		ck_assert_msg(looked_ms == noted_ms, "row %zu", i);
+		ck_assert_msg(
+			json_integer_value(json_object_get(r.json, "look")) ==
+				(rows[i].asked ? asked_ms : 0),
+			"row %zu", i);
+	}
+}
+END
+
+TEST(a_host_polls_for_nobody_but_the_host_of_its_key)
+{
+	CLEANUP_API struct test_api a = agent_api();
+	CLEANUP_REPLY struct client_reply own =
+		poll_as(&a, KEY_WORKER, "{\"host\":\"" TEST_HOST "\"}");
+	CLEANUP_REPLY struct client_reply other =
+		poll_as(&a, KEY_WORKER, "{\"host\":\"" TEST_HOST "2\"}");
+
+	ck_assert_int_eq(own.status, 200);
+	assert_error(&other, 400, "InvalidParameter");
+}
+END
+
 /* --- hostile bodies ------------------------------------------------------- */
 
 TEST(a_poll_refuses_what_is_out_of_bounds)

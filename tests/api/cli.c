@@ -3,8 +3,17 @@
  * a test run in order, in one store.
  * On SQLite alone: it is backed up.
  */
+#include "base/file.h"
+#include "base/proc_text.h"
 #include "lib/gateway.h"
 #include "store/worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 
 TEST(services_are_added_shown_replaced_and_removed)
 {
@@ -156,6 +165,124 @@ TEST(whom_captures_are_of_is_told_in_a_sentence)
 		gateway_shows(&g, "service show svc --processes", 0,
 		              rows[i].pattern);
 	}
+}
+END
+
+#define HELD "held" /* a service of a command */
+
+static pid_t
+begin_command(const struct gateway *g)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	gateway_shows(g, "run " HELD " --command --wait-for-process 1m -- true",
+	              1,
+	              "stoker: it could not (WorkerDied)\ntrue was not run\n");
+	_exit(0);
+}
+
+/* Waits for the pid of the program. Returns its row in the store. */
+static struct worker_process
+held_process(const char *pid_file, char boot[static 64])
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char path[64], name[PROC_COMM_MAX];
+	uint64_t start;
+	int pid = 0;
+
+	for (; pid <= 0; poll(NULL, 0, 10)) {
+		buf_clear(&text);
+		if (!file_read(AT_FDCWD, pid_file, &text))
+			pid = atoi(buf_str(&text));
+	}
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	buf_clear(&text);
+	ck_assert_int_eq(file_read(AT_FDCWD, path, &text), 0);
+	ck_assert_int_eq(proc_parse_stat(buf_str(&text), name, &start), 0);
+	buf_clear(&text);
+	ck_assert_int_eq(
+		file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", &text),
+		0);
+	snprintf(boot, 64, "%.*s", (int)strcspn(buf_str(&text), "\n"),
+	         buf_str(&text));
+	return (struct worker_process){
+		.host = TEST_HOST,
+		.tenant = TEST_TENANT,
+		.service = HELD,
+		.boot_id = boot,
+		.argv0 = "true",
+		.cmdline = "true",
+		.pid = pid,
+		.start_time = (int64_t)start,
+	};
+}
+
+/* Waits until the command has asked twice more whether its program is seen.
+ * Returns whether it has started a capture instead. */
+static bool
+starts_within_two_looks(struct test_api *a, struct job *out)
+{
+	int64_t last, wanted = 0, looked;
+
+	for (int looks = 0; looks < 3; looks += wanted != last) {
+		int rc = job_claim(&a->store.s, TEST_HOST, TEST_LEASE_MS, 8,
+		                   out);
+
+		if (!rc)
+			return true;
+		ck_assert_int_eq(rc, -ENOENT);
+		last = wanted;
+		poll(NULL, 0, 10);
+		ck_assert_int_eq(
+			worker_look(&a->store.s, TEST_HOST, &wanted, &looked),
+			0);
+	}
+	return false;
+}
+
+/* A later process may have the pid, and other hosts have the same pids. */
+TEST(a_command_is_held_until_a_worker_sees_it_and_no_other_process)
+{
+	struct service service = test_no_match(TEST_TENANT, HELD);
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_GATEWAY struct gateway g = gateway_start(&a);
+	CLEANUP_JOB struct job job = {0};
+	struct worker_process p;
+	struct job_end end = {.state = "failed",
+	                      .error_code = "WorkerDied",
+	                      .error_message = "it could not"};
+	struct job_ref ref;
+	char pid_file[128], boot[64];
+	pid_t command;
+	int status;
+
+	snprintf(pid_file, sizeof(pid_file), "%s/held.pid", a.store.dir);
+	service.match_kind = "pidFile";
+	service.match_value = pid_file;
+	ck_assert_int_eq(service_add(&a.store.s, &service), 0);
+	test_looks(&a);
+	command = begin_command(&g);
+	p = held_process(pid_file, boot);
+	for (int i = 0; i < 3; i++) {
+		struct worker_process other = p;
+
+		other.ordinal = i;
+		other.boot_id = i == 0 ? "another" : boot;
+		other.pid += i == 1;
+		other.start_time += i == 2;
+		ck_assert_int_eq(process_put(&a.store.s, &other), 0);
+	}
+	ck_assert(!starts_within_two_looks(&a, &job));
+	ck_assert_int_eq(process_put(&a.store.s, &p), 0);
+	while (!starts_within_two_looks(&a, &job))
+		;
+	ck_assert_str_eq(job.service, HELD);
+	ref = job_ref(&job);
+	ck_assert_int_eq(job_finish(&a.store.s, &ref, &end), 0);
+	ck_assert_int_eq(waitpid(command, &status, 0), command);
+	ck_assert_int_eq(status, 0);
 }
 END
 

@@ -3,6 +3,7 @@
  * test run in order, in one store.
  */
 #include "lib/gateway.h"
+#include "store/worker.h"
 
 #define RESTART                                                       \
 	"  systemctl restart stoker-worker  # on the worker's host\n" \
@@ -67,6 +68,12 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 		{"top @last~2", 1,
 	         "stoker: @last~2: there are not that many complete profiles\n"
 	         "  stoker sessions lists all\n"},
+		{"top @last~99", 1,
+	         "stoker: @last~99: there are not as many complete profiles\n"
+	         "  stoker sessions lists all\n"},
+		{"top @last~100", 64,
+	         "stoker: '@last~100' is not a profile: @last, @last~N up to "
+	         "99, @last:SERVICE or @last~N:SERVICE\n"},
 		{"top sess-aaaaaaaaaaaaaaaaaaaa", 1,
 	         "stoker: unknown profile 'sess-*' (UnknownProfile)\n"},
 		{"get @last --format folded", 0,
@@ -465,6 +472,80 @@ TEST(what_a_service_costs_over_time_is_merged_and_listed)
 	};
 
 	gateway_show_all(rows, ARRAY_LEN(rows));
+}
+END
+
+/* Reports what the worker has made since it started. */
+static void
+beat(struct test_api *a, const char *capabilities)
+{
+	const struct worker w = {
+		.host = (char *)TEST_HOST,
+		.boot_id = (char *)"boot",
+		.version = (char *)"1",
+		.capabilities = (char *)capabilities,
+		.pid = 1,
+	};
+
+	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
+}
+
+#define SETTINGS                                                    \
+	"svc is profiled all the time: cpu; CPU at 19 samples per " \
+	"second; kept for 7 days.\n"
+#define WORKER "The worker of " TEST_HOST ": "
+#define MADE                                                       \
+	". Since it started, it has made windows of 10 s, of all " \
+	"services: "
+
+TEST(what_keeps_a_service_from_being_profiled_all_the_time_is_told)
+{
+	static const struct {
+		const char *capabilities, *pattern;
+	} rows[] = {
+		{"{\"continuous\":{\"state\":\"running\",\"windowSeconds\":10,"
+	         "\"stored\":7}}",
+	         SETTINGS WORKER "running" MADE "7 stored.\n"},
+		{"{\"continuous\":{\"state\":\"behind\",\"windowSeconds\":10,"
+	         "\"stored\":7,\"dropped\":1,\"widened\":2,\"refused\":3,"
+	         "\"gaps\":4,\"leftOut\":5}}",
+	         SETTINGS WORKER
+	         "the store takes no windows" MADE
+	         "7 stored, 1 made but not kept, 2 longer than asked, 3 not "
+	         "made because the disk is nearly full, 4 not made for another "
+	         "reason. 5 services are left out: there are too many.\n"},
+		{"{\"continuous\":{\"state\":\"refused\",\"windowSeconds\":10}"
+	         "}",
+	         SETTINGS WORKER "no windows are made, because the disk is "
+	                         "nearly full" MADE "0 stored.\n"},
+	};
+	const struct continuous on = test_continuous(TEST_TENANT);
+	const struct continuous_problem p = {
+		.tenant = (char *)TEST_TENANT,
+		.service = (char *)TEST_SERVICE,
+		.type = (char *)"cpu",
+		.host = (char *)TEST_HOST,
+		.code = (char *)"EndpointTimeout",
+		.message = (char *)"no answer",
+	};
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_GATEWAY struct gateway g = gateway_start(&a);
+
+	ck_assert_int_eq(continuous_put(&a.store.s, &on), 0);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		beat(&a, rows[i].capabilities);
+		gateway_shows(&g, "continuous show svc", 0, rows[i].pattern);
+	}
+	beat(&a, rows[0].capabilities);
+	ck_assert_int_eq(continuous_problem_put(&a.store.s, &p), 0);
+	test_kind(&a, "native", "endpoint");
+	gateway_shows(&g, "continuous show svc", 0,
+	              SETTINGS WORKER
+	              "running" MADE "7 stored.\n"
+	              "cpu is not taken: it needs a pprofUrl\n"
+	              "  stoker service set svc --pprof-url URL\n"
+	              "cpu fails on " TEST_HOST
+	              " since *Z: no answer (EndpointTimeout)\n");
 }
 END
 

@@ -27,11 +27,11 @@
 	"comparisonFrom=2024-10-04T09:00:00Z" \
 	"&comparisonTo=2024-10-04T10:00:00Z"
 
-/* Stores windows of an hour, between which the cost of one function varies. The
- * cost of another is higher by this much in the last of them. */
+/* Stores windows of an hour, between which the cost of one function varies.
+ * Another costs this much, and something else in the last of them. */
 static void
-put_changing_hour(struct test_api *a, int hour, const char *host, int slow,
-                  int last)
+put_two_parts(struct test_api *a, int hour, const char *host, int work,
+              int last, int then)
 {
 	uint64_t seed = (uint64_t)hour + 1;
 
@@ -42,7 +42,7 @@ put_changing_hour(struct test_api *a, int hour, const char *host, int slow,
 
 		snprintf(text, sizeof(text),
 		         "main;phase %d\nmain;work %d\nmain;rest %d\n",
-		         20 + more, i >= WINDOWS - last ? 80 + slow : 80,
+		         20 + more, i >= WINDOWS - last ? then : work,
 		         120 - more);
 		p = profile_of(text);
 		test_window(&a->store.s,
@@ -54,6 +54,14 @@ put_changing_hour(struct test_api *a, int hour, const char *host, int slow,
 			    },
 		            id);
 	}
+}
+
+/* The last windows cost this much more. */
+static void
+put_changing_hour(struct test_api *a, int hour, const char *host, int slow,
+                  int last)
+{
+	put_two_parts(a, hour, host, 80, last, 80 + slow);
 }
 
 static void
@@ -200,6 +208,23 @@ TEST(a_function_that_went_within_the_comparison_is_told)
 	                       "within the comparison: ",
 	                       60),
 	              "%s", reply_text(&went, "reason"));
+}
+END
+
+/* A function that is not in the first part of the hour. */
+TEST(a_function_that_came_within_the_comparison_is_told)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply came = {0};
+
+	put_hour(&a, 0, NULL, 0);
+	put_two_parts(&a, 1, NULL, 0, WINDOWS - 8, 80);
+	came = compare_hours(&a, "cpu", 0, 1);
+	ck_assert_msg(!strncmp(reply_text(&came, "reason"),
+	                       "work is new since 2024-10-04 01:20:00 UTC, "
+	                       "within the comparison: ",
+	                       60),
+	              "%s", reply_text(&came, "reason"));
 }
 END
 

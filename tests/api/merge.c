@@ -148,6 +148,52 @@ TEST(a_range_is_shown_without_windows_that_cannot_be_read)
 }
 END
 
+/* Stores a window with a value that no other tool counts. */
+static void
+put_odd(struct test_api *a, int64_t start_ms, const char *counts,
+        char id[static ID_MAX])
+{
+	CLEANUP_PROFILE struct profile *p = profile_new();
+	struct function f = {0};
+	struct line line = {0};
+	const int64_t value = 7;
+	uint32_t at;
+
+	ck_assert_int_eq(profile_type(p, counts, "count"), 0);
+	ck_assert_int_eq(profile_cstring(p, "odd", &f.name), 0);
+	ck_assert_int_eq(profile_function(p, &f, &line.function), 0);
+	ck_assert_int_eq(profile_location(p, PROFILE_NONE, 0x10, &line, 1, &at),
+	                 0);
+	ck_assert_int_eq(profile_sample(p, &at, 1, NULL, 0, &value), 0);
+	test_window(&a->store.s,
+	            &(struct test_window){.start_ms = start_ms,
+	                                  .span_ms = 10 * S,
+	                                  .profile = p},
+	            id);
+}
+
+TEST(profiles_that_count_something_else_are_left_out_of_a_range)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_REPLY struct client_reply r = {0}, none = {0};
+	char odd[ID_MAX], first[ID_MAX], second[ID_MAX];
+
+	put(&a, (struct test_window){.start_ms = T0, .span_ms = 10 * S},
+	    "main 30\n");
+	put_odd(&a, T0 + 10 * S, "apples", odd);
+	r = merge(&a, "cpu", T0, T0 + H, "");
+	ck_assert_double_eq(number(&r, "total"), 3e8);
+	ck_assert_double_eq(number(&r, "coveredSeconds"), 10);
+	ck_assert(has_notice(&r, odd));
+	put_odd(&a, T0 + 2 * H, "apples", first);
+	put_odd(&a, T0 + 2 * H + 10 * S, "pears", second);
+	none = merge(&a, "cpu", T0 + 2 * H, T0 + 3 * H, "");
+	assert_error(&none, 409, "ProfilesDiffer");
+	ck_assert_ptr_nonnull(strstr(reply_detail(&none, "profiles"), first));
+	ck_assert_ptr_nonnull(strstr(reply_detail(&none, "profiles"), second));
+}
+END
+
 TEST(a_range_fails_if_a_window_cannot_be_read_now)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -732,6 +732,49 @@ TEST(a_view_says_how_much_it_leaves_out)
 }
 END
 
+static const struct {
+	const char *parameter, *has, *lacks;
+} views[] = {
+	{"", "main;f;log 4\n", "main;h"},
+	{"&focus=g", "main;g 1\n", "main;f"},
+	{"&focus=f", "main;f;log 4\n", "main;g"},
+	{"&hide=f", "main;g 1\n", "main;f"},
+	{"&fold=log", "main;f 7\n", "log"},
+	{"&foldPackage=libc.so", "main 2\n", "serve"},
+	{"&foldKind=recursion", "main;r 5\n", "r;r"},
+	{"&focusText=LOG", "main;f;log 4\n", "main;g"},
+	{"&hideText=LOG", "main;f 3\n", "log"},
+	{"&foldText=LOG", "main;f 7\n", "log"},
+};
+
+TEST(each_part_of_a_profile_has_its_parameter_and_its_etag)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p =
+		profile_of("main;f 3\nmain;f;log 4\nmain;g 1\nmain;r;r 5\n"
+	                   "main;serve@libc.so 2\n");
+	char id[ID_MAX], path[ID_MAX + 128], etags[ARRAY_LEN(views)][256];
+
+	test_upload(&a, p, "cpu", id);
+	for (size_t i = 0; i < ARRAY_LEN(views); i++) {
+		CLEANUP_REPLY struct client_reply r = {0};
+
+		snprintf(path, sizeof(path),
+		         API_PROFILES "/%s/flamegraph?format=folded%s", id,
+		         views[i].parameter);
+		r = ask(&a, (struct ask){.path = path, .key = KEY_VIEWER});
+		ck_assert_msg(r.status == 200 &&
+		                      strstr(buf_str(&r.body), views[i].has) &&
+		                      !strstr(buf_str(&r.body), views[i].lacks),
+		              "%s: %s", views[i].parameter, buf_str(&r.body));
+		snprintf(etags[i], sizeof(etags[i]), "%s",
+		         client_header(&r, "ETag"));
+		for (size_t k = 0; k < i; k++)
+			ck_assert_str_ne(etags[k], etags[i]);
+	}
+}
+END
+
 TEST(captures_and_uploads_are_symbolized_again)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -751,6 +794,39 @@ TEST(captures_and_uploads_are_symbolized_again)
 	                                .method = "POST",
 	                                .path = path});
 	ck_assert_int_eq(accepted.status, 202);
+}
+END
+
+static void
+assert_not_symbolized(struct test_api *a, const char *id, const char *code)
+{
+	CLEANUP_REPLY struct client_reply r = {0};
+	char path[ID_MAX + 128];
+
+	snprintf(path, sizeof(path), API_PROFILES "/%s/symbolize", id);
+	r = ask(a, (struct ask){.key = KEY_OPERATOR,
+	                        .method = "POST",
+	                        .path = path});
+	assert_error(&r, 409, code);
+}
+
+TEST(a_profile_that_no_worker_can_symbolize_is_refused_with_the_reason)
+{
+	CLEANUP_API struct test_api a = test_api(1, "");
+	CLEANUP_PROFILE struct profile *p = profile_of("main;f 3\n");
+	char captured[ID_MAX], uploaded[ID_MAX];
+	struct job_ref running;
+
+	test_profile(&a, captured);
+	test_upload(&a, p, "cpu", uploaded);
+	running = test_capture(&a);
+	assert_not_symbolized(&a, running.session, "SessionNotCompleted");
+	/* the only worker is that of a host of a fleet */
+	test_sql(&a.store, "UPDATE worker SET tenants = 't'", NULL, 0);
+	assert_not_symbolized(&a, captured, "HostApart");
+	assert_not_symbolized(&a, uploaded, "NotCaptured");
+	test_sql(&a.store, "DELETE FROM blob", NULL, 0);
+	assert_not_symbolized(&a, captured, "ProfileNotKept");
 }
 END
 

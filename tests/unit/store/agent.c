@@ -373,6 +373,44 @@ TEST(a_process_that_is_told_again_keeps_the_time_at_which_it_was_seen)
 }
 END
 
+/* What may differ between two processes with one ordinal. */
+static void
+change(struct worker_process *p, int what)
+{
+	p->pid += what == 0;
+	p->start_time += what == 1;
+	p->boot_id = what == 2 ? (char *)"another boot" : p->boot_id;
+	p->argv0 = what == 3 ? (char *)"/bin/other" : p->argv0;
+	p->cmdline = what == 4 ? (char *)"/bin/other --port 80" : p->cmdline;
+}
+
+TEST(a_process_that_differs_in_anything_takes_the_place_of_the_one_before)
+{
+	CLEANUP_TEST_STORE struct test_store t = test_store();
+	struct worker_process p = process_of(HOST, TEST_TENANT, 11);
+	struct process_list now = {.items = &p, .n = 1};
+	int64_t seen_ms = 0;
+
+	put_again(&t, &now);
+	for (int what = 0; what < 5; what++) {
+		CLEANUP_PROCESSES struct process_list l = {0};
+
+		change(&p, what);
+		db_skew_clock(t.s.db, 60000 * (what + 1));
+		put_again(&t, &now);
+		ck_assert_int_eq(process_list_host(&t.s, HOST, &l), 0);
+		ck_assert_uint_eq(l.n, 1);
+		ck_assert_int_eq(l.items[0].pid, p.pid);
+		ck_assert_int_eq(l.items[0].start_time, p.start_time);
+		ck_assert_str_eq(l.items[0].boot_id, p.boot_id);
+		ck_assert_str_eq(l.items[0].argv0, p.argv0);
+		ck_assert_str_eq(l.items[0].cmdline, p.cmdline);
+		ck_assert_int_ge(l.items[0].seen_ms - seen_ms, 60000);
+		seen_ms = l.items[0].seen_ms;
+	}
+}
+END
+
 #define MANY 300
 
 TEST(a_host_of_many_processes_lets_other_writers_in)

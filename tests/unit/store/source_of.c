@@ -61,6 +61,39 @@ TEST(the_first_row_that_fits_is_taken)
 }
 END
 
+TEST(a_source_that_is_missing_has_a_command_that_sets_it)
+{
+	static const struct {
+		const char *kind, *match, *url, *wanted, *type, *fix;
+	} of[] = {
+		{"go", "exe", "", "endpoint", "cpu",
+	         "stoker service set web --pprof-url URL"},
+		{"go", "exe", URL, "endpoint", "io",
+	         "stoker service set web --source auto"},
+		{"go", "", URL, "endpoint", "io",
+	         "stoker service set web --source auto --exe PATH"},
+		{"go", "", URL, "auto", "io",
+	         "stoker service set web --exe PATH"},
+		{"go", "exe", URL, "auto", "nonsense", ""},
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+		CLEANUP_BUF struct buf fix = BUF_INIT(BUF_MAX_SMALL);
+		struct service s = {
+			.name = (char *)"web",
+			.kind = (char *)of[i].kind,
+			.match_kind = (char *)of[i].match,
+			.match_value = (char *)"/bin/true",
+			.pprof_url = (char *)of[i].url,
+			.source = (char *)of[i].wanted,
+		};
+
+		source_fix(&s, of[i].type, &fix);
+		ck_assert_str_eq(buf_str(&fix), of[i].fix);
+	}
+}
+END
+
 TEST(of_all_programs_of_a_host_only_what_is_sampled_is_profiled)
 {
 	struct service s = {.kind = "auto",

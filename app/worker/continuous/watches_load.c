@@ -148,8 +148,7 @@ add_row(struct watches *w, const struct targets *targets,
         const struct continuous *c, struct watch *items, size_t *n)
 {
 	CLEANUP_SERVICE struct service s = {0};
-	int rc = c->enabled ? service_get(w->store, c->tenant, c->service, &s)
-	                    : -ENOENT;
+	int rc = service_get(w->store, c->tenant, c->service, &s);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc;

@@ -568,7 +568,7 @@ TEST(captures_are_asked_for_and_cancelled)
 	         "stoker: --rate takes a whole number, from 1 to 10000, not "
 	         "'1000000' (InvalidParameter)\n"},
 		{"run svc --type frob", 64,
-	         "stoker: --type takes one of cpu, memory, *, goroutine (wall "
+	         "stoker: --type takes one of cpu, memory, * (wall "
 	         "is not captured, but uploaded or pushed), not 'frob' "
 	         "(InvalidParameter)\n"},
 		{"run svc --type wall", 64,

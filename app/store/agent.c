@@ -126,8 +126,7 @@ set_times(struct store *s, const char *tenant, const char *id,
 		began = v.created_ms;
 	if (ended < began)
 		ended = began;
-	rc = db_run(s->db, SQL_SESSION_TIMES, ARGS(V(began), V(ended), V(id)));
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_SESSION_TIMES, ARGS(V(began), V(ended), V(id)));
 }
 
 static int
@@ -135,14 +134,12 @@ finish(struct store *s, const struct agent_job *j, const struct job_end *end,
        const struct agent_times *times)
 {
 	struct job_ref ref = {.attempt = j->attempt};
-	int rc;
 
 	snprintf(ref.session, sizeof(ref.session), "%s", j->session);
-	rc = db_run(s->db, SQL_AGENT_REVIVE,
-	            ARGS(V(ref.session), V(ref.attempt)));
-	if (rc >= 0)
-		rc = job_finish(s, &ref, end);
-	return rc ? rc : set_times(s, j->tenant, j->session, times);
+	return db_do(s->db, SQL_AGENT_REVIVE,
+	             ARGS(V(ref.session), V(ref.attempt)))
+	               ?: job_finish(s, &ref, end)
+	               ?: set_times(s, j->tenant, j->session, times);
 }
 
 int
@@ -372,26 +369,23 @@ insert(struct store *s, const char *host, const struct agent_job *j)
 	rc = session_get(s, j->tenant, j->session, &there);
 	if (rc != -ENOENT)
 		return rc;
-	rc = db_run(s->db, SQL_SESSION_INSERT,
-	            ARGS(V(j->session), V(j->type), V(j->origin),
-	                 V(SESSION_RUNNING), V(j->ordinal), V(j->asked_seconds),
-	                 V(j->asked_rate), V(j->labels), V(j->created_by),
-	                 V(host), V(j->tenant), V(j->service)));
-	if (rc <= 0)
-		return rc ? rc : -EEXIST;
-	rc = db_run(s->db, SQL_JOB_INSERT, ARGS(V(j->session), V(host)));
-	return rc < 0 ? rc : 0;
+	return db_change(s->db, -EEXIST, SQL_SESSION_INSERT,
+	                 ARGS(V(j->session), V(j->type), V(j->origin),
+	                      V(SESSION_RUNNING), V(j->ordinal),
+	                      V(j->asked_seconds), V(j->asked_rate),
+	                      V(j->labels), V(j->created_by), V(host),
+	                      V(j->tenant), V(j->service)))
+	               ?: db_do(s->db, SQL_JOB_INSERT,
+	                        ARGS(V(j->session), V(host)));
 }
 
 static int
 take(struct store *s, const char *host, const struct agent_job *j)
 {
-	int rc = insert(s, host, j);
-
-	if (!rc)
-		rc = db_run(s->db, SQL_AGENT_PUT,
-		            ARGS(V(j->session), V(j->tenant), V(j->attempt)));
-	return rc < 0 ? rc : 0;
+	return insert(s, host, j)
+	               ?: db_do(s->db, SQL_AGENT_PUT,
+	                        ARGS(V(j->session), V(j->tenant),
+	                             V(j->attempt)));
 }
 
 int
@@ -413,28 +407,25 @@ agent_held(struct store *s, struct agent_held_list *out)
 int
 agent_drop(struct store *s, const char *tenant, const char *session)
 {
-	int rc = db_run(s->db, SQL_AGENT_DROP, ARGS(V(session)));
+	int rc = db_do(s->db, SQL_AGENT_DROP, ARGS(V(session)))
+	                 ?: job_cancel(s, tenant, session);
 
-	if (rc >= 0)
-		rc = job_cancel(s, tenant, session);
 	return rc == -ENOENT || rc == -EALREADY ? 0 : rc;
 }
 
 int
 agent_refuse(struct store *s, const char *session)
 {
-	int n = db_run(s->db, SQL_AGENT_REFUSE, ARGS(V(session)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_AGENT_REFUSE, ARGS(V(session)));
 }
 
 static int
 forget(struct store *s, const struct agent_held *h, bool keep)
 {
-	int rc = db_run(s->db, SQL_AGENT_FORGET, ARGS(V(h->session)));
+	int rc = db_do(s->db, SQL_AGENT_FORGET, ARGS(V(h->session)));
 
-	if (rc < 0 || keep || !*h->status)
-		return rc < 0 ? rc : 0;
+	if (rc || keep || !*h->status)
+		return rc;
 	/* while it waits for a collector, its bytes are needed */
 	rc = db_run(s->db, SQL_DELIVERY_MAKE_LAST, ARGS(V(h->session)));
 	if (!rc)
@@ -462,18 +453,17 @@ put_service(struct store *s, const struct service *v)
 
 	made = rc == -ENOENT;
 	if (made)
-		rc = db_run(s->db, SQL_SERVICE_INSERT,
-		            ARGS(V(v->tenant), V(v->name), V(v->kind),
-		                 V(v->host), V(v->match_kind),
-		                 V(v->match_value), V(v->pprof_url),
-		                 V(v->source), V(v->allow), V(v->labels),
-		                 V(v->description), V(""), V(""),
-		                 V(v->collector ? v->collector : ""),
-		                 V(SERVICE_NO_METRICS)));
-	if (rc >= 0)
-		rc = db_run(s->db, SQL_AGENT_SERVICE_PUT,
-		            ARGS(V(v->tenant), V(v->name), V(made)));
-	return rc < 0 ? rc : (int)made;
+		rc = db_do(s->db, SQL_SERVICE_INSERT,
+		           ARGS(V(v->tenant), V(v->name), V(v->kind),
+		                V(v->host), V(v->match_kind), V(v->match_value),
+		                V(v->pprof_url), V(v->source), V(v->allow),
+		                V(v->labels), V(v->description), V(""), V(""),
+		                V(v->collector ? v->collector : ""),
+		                V(SERVICE_NO_METRICS)));
+	if (!rc)
+		rc = db_do(s->db, SQL_AGENT_SERVICE_PUT,
+		           ARGS(V(v->tenant), V(v->name), V(made)));
+	return rc ? rc : (int)made;
 }
 
 /* A service that the host already had keeps its continuous profiling, unless
@@ -515,15 +505,13 @@ is_listed(const struct service_list *l, const struct agent_service *v)
 static int
 remove_service(struct store *s, const struct agent_service *v)
 {
-	int rc;
-
 	if (v->made) {
-		rc = service_delete(s, v->tenant, v->service);
+		int rc = service_delete(s, v->tenant, v->service);
+
 		return rc == -ENOENT ? 0 : rc;
 	}
-	rc = db_run(s->db, SQL_AGENT_SERVICE_FORGET,
-	            ARGS(V(v->tenant), V(v->service)));
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_AGENT_SERVICE_FORGET,
+	             ARGS(V(v->tenant), V(v->service)));
 }
 
 static int

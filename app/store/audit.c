@@ -27,13 +27,11 @@ int
 audit_add(struct store *s, const struct audit *a)
 {
 	char id[ID_MAX];
-	int n;
 
 	id_new(AUDIT_PREFIX, id);
-	n = db_run(s->db, SQL_AUDIT_INSERT,
-	           ARGS(V(id), V(a->tenant), V(a->actor), V(a->action),
-	                V(a->target), V(a->request_id), V(a->detail)));
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_AUDIT_INSERT,
+	             ARGS(V(id), V(a->tenant), V(a->actor), V(a->action),
+	                  V(a->target), V(a->request_id), V(a->detail)));
 }
 
 int
@@ -75,7 +73,5 @@ audit_recent(struct store *s, const struct audit *a, int64_t within_ms,
 int
 audit_prune(struct store *s, int64_t max_age_ms)
 {
-	int n = db_run(s->db, SQL_AUDIT_PRUNE, ARGS(V(max_age_ms)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_AUDIT_PRUNE, ARGS(V(max_age_ms)));
 }

@@ -43,17 +43,15 @@ baseline_tag(struct buf *tags, const char *tag)
 static int
 add(struct store *s, const struct baseline_ask *ask, const char *id)
 {
-	int n = quota_turn(s, ask->tenant); /* for the newest created_ms */
+	int rc = quota_turn(s, ask->tenant); /* for the newest created_ms */
 
-	if (!n)
-		n = db_run(s->db, SQL_BASELINE_INSERT,
-		           ARGS(V(id), V(ask->label), V(ask->description),
-		                V(ask->top_functions), V(ask->tags),
-		                V(ask->created_by), V(ask->tenant),
-		                V(ask->session)));
-	if (n <= 0)
-		return n < 0 ? n : -ENOENT;
-	return quota_check(s, ask->tenant, QUOTA_baselines, 1);
+	if (!rc)
+		rc = db_change(s->db, -ENOENT, SQL_BASELINE_INSERT,
+		               ARGS(V(id), V(ask->label), V(ask->description),
+		                    V(ask->top_functions), V(ask->tags),
+		                    V(ask->created_by), V(ask->tenant),
+		                    V(ask->session)));
+	return rc ? rc : quota_check(s, ask->tenant, QUOTA_baselines, 1);
 }
 
 int
@@ -124,9 +122,8 @@ baseline_list(struct store *s, const struct baseline_filter *f,
 int
 baseline_remove(struct store *s, const char *tenant, const char *id)
 {
-	int n = db_run(s->db, SQL_BASELINE_DELETE, ARGS(V(tenant), V(id)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_BASELINE_DELETE,
+	                 ARGS(V(tenant), V(id)));
 }
 
 int

@@ -36,9 +36,9 @@ forget_marked(struct store *s, const struct marked *m, size_t n)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < n && rc >= 0; i++)
-		rc = db_run(s->db, SQL_BLOB_FORGET, ARGS(V(m[i].id)));
-	return rc < 0 ? rc : 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = db_do(s->db, SQL_BLOB_FORGET, ARGS(V(m[i].id)));
+	return rc;
 }
 
 int

@@ -52,13 +52,11 @@ static int
 make_room(struct store *s, const struct browser_session_ask *ask)
 {
 	const int64_t others = BROWSER_SESSIONS_OF_ONE - 1;
-	int rc =
-		db_run(s->db, SQL_BROWSER_SESSION_SWEEP, ARGS(V(ask->idle_ms)));
 
-	return rc < 0 ? rc
-	              : db_run(s->db, SQL_BROWSER_SESSION_CROWD,
-	                       ARGS(V(ask->actor), V(ask->link_until_ms),
-	                            V(others)));
+	return db_do(s->db, SQL_BROWSER_SESSION_SWEEP, ARGS(V(ask->idle_ms)))
+	               ?: db_do(s->db, SQL_BROWSER_SESSION_CROWD,
+	                        ARGS(V(ask->actor), V(ask->link_until_ms),
+	                             V(others)));
 }
 
 int
@@ -72,15 +70,15 @@ browser_session_create(struct store *s, const struct browser_session_ask *ask,
 
 	make_cookie(new_cookie);
 	id_new(BROWSER_SESSION_PREFIX, new_id);
-	if (rc >= 0)
+	if (!rc)
 		rc = digest(new_cookie, strlen(new_cookie), hash);
 	if (!rc)
-		rc = db_run(s->db, SQL_BROWSER_SESSION_INSERT,
-		            ARGS(V(new_id), V(hash), V(ask->token),
-		                 V(ask->actor), V(ask->role), V(ask->tenants),
-		                 V(ask->default_tenant), V(ask->expires_ms),
-		                 V(ask->link_until_ms)));
-	if (rc < 0)
+		rc = db_do(s->db, SQL_BROWSER_SESSION_INSERT,
+		           ARGS(V(new_id), V(hash), V(ask->token),
+		                V(ask->actor), V(ask->role), V(ask->tenants),
+		                V(ask->default_tenant), V(ask->expires_ms),
+		                V(ask->link_until_ms)));
+	if (rc)
 		return rc;
 	memcpy(id, new_id, ID_MAX);
 	memcpy(cookie, new_cookie, BROWSER_SESSION_COOKIE_MAX);
@@ -136,12 +134,11 @@ browser_session_follow(struct store *s, const char *link,
 	if (!rc)
 		rc = digest(new_cookie, strlen(new_cookie), after);
 	if (!rc)
-		rc = db_run(s->db, SQL_BROWSER_SESSION_FOLLOW,
-		            ARGS(V(after), V(before)));
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	memcpy(cookie, new_cookie, BROWSER_SESSION_COOKIE_MAX);
-	return 0;
+		rc = db_change(s->db, -ENOENT, SQL_BROWSER_SESSION_FOLLOW,
+		               ARGS(V(after), V(before)));
+	if (!rc)
+		memcpy(cookie, new_cookie, BROWSER_SESSION_COOKIE_MAX);
+	return rc;
 }
 
 int
@@ -175,16 +172,13 @@ int
 browser_session_switch(struct store *s, const char *id, const char *from,
                        const char *to)
 {
-	int n = db_run(s->db, SQL_BROWSER_SESSION_SWITCH,
-	               ARGS(V(to), V(id), V(from)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_BROWSER_SESSION_SWITCH,
+	                 ARGS(V(to), V(id), V(from)));
 }
 
 int
 browser_session_end(struct store *s, const char *id, const char *tenant)
 {
-	int n = db_run(s->db, SQL_BROWSER_SESSION_END, ARGS(V(id), V(tenant)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_BROWSER_SESSION_END,
+	                 ARGS(V(id), V(tenant)));
 }

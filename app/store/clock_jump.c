@@ -46,12 +46,11 @@ look(struct store *s, int64_t *held_ms)
 		return rc;
 	wait_ms = held(&l);
 	l.held_ms = wait_ms ? l.now_ms + wait_ms : 0;
-	rc = db_run(s->db, SQL_RETENTION_CLOCK_PUT,
-	            ARGS(V(l.now_ms), V(l.held_ms)));
-	if (rc < 0)
-		return rc;
-	*held_ms = wait_ms;
-	return 0;
+	rc = db_do(s->db, SQL_RETENTION_CLOCK_PUT,
+	           ARGS(V(l.now_ms), V(l.held_ms)));
+	if (!rc)
+		*held_ms = wait_ms;
+	return rc;
 }
 
 int

@@ -43,10 +43,9 @@ debug_file_list_done(struct debug_file_list *l)
 static int
 drop(struct store *s, const char *tenant, const char *id)
 {
-	int n = db_run(s->db, SQL_DEBUG_FILE_DELETE, ARGS(V(tenant), V(id)));
-	int rc = n > 0 ? db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id))) : n;
-
-	return rc < 0 ? rc : n > 0 ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_DEBUG_FILE_DELETE,
+	                 ARGS(V(tenant), V(id)))
+	               ?: db_do(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id)));
 }
 
 /* Deletes the file that the new one replaces. */
@@ -129,27 +128,24 @@ queue_new(struct store *s, const struct debug_file *f)
 static int
 queue(struct store *s, const struct debug_file *f)
 {
-	int rc = db_run(
-		s->db, SQL_DEBUG_FILE_NAMES,
-		ARGS(V(f->tenant), V(f->build_id), V(f->go_id), V(f->htlhash)));
-
-	if (rc >= 0)
-		rc = db_run(s->db, SQL_DEBUG_FILE_SESSIONS,
-		            ARGS(V(f->tenant), V(f->build_id), V(f->go_id),
-		                 V(f->htlhash)));
-	return rc < 0 ? rc : queue_new(s, f);
+	return db_do(s->db, SQL_DEBUG_FILE_NAMES,
+	             ARGS(V(f->tenant), V(f->build_id), V(f->go_id),
+	                  V(f->htlhash)))
+	               ?: db_do(s->db, SQL_DEBUG_FILE_SESSIONS,
+	                        ARGS(V(f->tenant), V(f->build_id), V(f->go_id),
+	                             V(f->htlhash)))
+	               ?: queue_new(s, f);
 }
 
 static int
 insert(struct store *s, const struct debug_file *f, const struct blob *b,
        const char *id)
 {
-	int rc = db_run(s->db, SQL_DEBUG_FILE_INSERT,
-	                ARGS(V(id), V(f->tenant), V(f->name), V(f->build_id),
-	                     V(f->go_id), V(f->htlhash), V(f->created_by),
-	                     V(b->length)));
-
-	return rc < 0 ? rc : session_store_blob(s, id, b);
+	return db_do(s->db, SQL_DEBUG_FILE_INSERT,
+	             ARGS(V(id), V(f->tenant), V(f->name), V(f->build_id),
+	                  V(f->go_id), V(f->htlhash), V(f->created_by),
+	                  V(b->length)))
+	               ?: session_store_blob(s, id, b);
 }
 
 int
@@ -175,11 +171,11 @@ debug_file_want(struct store *s, const char *session,
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < n && i < DEBUG_FILE_WANTED && rc >= 0; i++)
+	for (size_t i = 0; i < n && i < DEBUG_FILE_WANTED && !rc; i++)
 		if (strlen(build_ids[i]) <= DEBUG_FILE_ID_MAX)
-			rc = db_run(s->db, SQL_SESSION_BUILD_ADD,
-			            ARGS(V(session), V(build_ids[i])));
-	return rc < 0 ? rc : n ? queue_session(s, session) : 0;
+			rc = db_do(s->db, SQL_SESSION_BUILD_ADD,
+			           ARGS(V(session), V(build_ids[i])));
+	return rc || !n ? rc : queue_session(s, session);
 }
 
 /* --- reading -------------------------------------------------------------- */
@@ -258,14 +254,10 @@ debug_file_of_session(struct store *s, const char *tenant, const char *session,
 int
 debug_file_report(struct store *s, const char *id, bool refused)
 {
-	int rc = store_begin(s);
+	const enum sql sql = refused ? SQL_DEBUG_FILE_REFUSE
+	                             : SQL_DEBUG_FILE_USED;
 
-	if (rc)
-		return rc;
-	rc = db_run(s->db,
-	            refused ? SQL_DEBUG_FILE_REFUSE : SQL_DEBUG_FILE_USED,
-	            ARGS(V(id)));
-	return store_end(s, rc < 0 ? rc : 0);
+	return store_begin(s) ?: store_end(s, db_do(s->db, sql, ARGS(V(id))));
 }
 
 /* --- deletion ------------------------------------------------------------- */

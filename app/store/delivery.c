@@ -21,9 +21,7 @@ delivery_list_done(struct delivery_list *l)
 int
 delivery_add_session(struct store *s, const char *session)
 {
-	int rc = db_run(s->db, SQL_DELIVERY_ADD_SESSION, ARGS(V(session)));
-
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_DELIVERY_ADD_SESSION, ARGS(V(session)));
 }
 
 int

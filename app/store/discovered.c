@@ -22,19 +22,18 @@ static int
 add(struct store *s, const struct service *v, int64_t most)
 {
 	int64_t known, made;
-	int n = db_run(s->db, SQL_DISCOVERED_FORGET, NO_ARGS);
-	int rc = n < 0 ? n
-	               : row_int(s->db, &known, SQL_DISCOVERED_KNOWN,
-	                         ARGS(V(v->tenant), V(v->name),
-	                              V(v->match_kind), V(v->match_value)));
+	int rc = db_do(s->db, SQL_DISCOVERED_FORGET, NO_ARGS)
+	                 ?: row_int(s->db, &known, SQL_DISCOVERED_KNOWN,
+	                            ARGS(V(v->tenant), V(v->name),
+	                                 V(v->match_kind), V(v->match_value)));
 
 	if (rc || known)
 		return rc;
-	n = db_run(s->db, SQL_DISCOVERED_INSERT,
-	           ARGS(V(v->tenant), V(v->match_kind), V(v->match_value),
-	                V(v->name)));
-	if (n <= 0)
-		return n;
+	rc = db_run(s->db, SQL_DISCOVERED_INSERT,
+	            ARGS(V(v->tenant), V(v->match_kind), V(v->match_value),
+	                 V(v->name)));
+	if (rc <= 0)
+		return rc;
 	rc = row_int(s->db, &made, SQL_DISCOVERED_COUNT, ARGS(V(v->tenant)));
 	if (!rc && made >= most)
 		rc = -EDQUOT;

@@ -44,20 +44,15 @@ int
 idempotency_keep(struct store *s, const struct idempotency_key *k,
                  const struct idempotency *v)
 {
-	int n;
-
 	if (strlen(v->body) > IDEMPOTENCY_BODY_MAX)
 		return -EMSGSIZE;
-	n = db_run(s->db, SQL_IDEMPOTENCY_KEEP,
-	           ARGS(V(v->status), V(v->location), V(v->body), V(k->tenant),
-	                V(k->actor), V(k->key)));
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_IDEMPOTENCY_KEEP,
+	                 ARGS(V(v->status), V(v->location), V(v->body),
+	                      V(k->tenant), V(k->actor), V(k->key)));
 }
 
 int
 idempotency_prune(struct store *s)
 {
-	int n = db_run(s->db, SQL_IDEMPOTENCY_PRUNE, ARGS(V(IDEMPOTENCY_MS)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_IDEMPOTENCY_PRUNE, ARGS(V(IDEMPOTENCY_MS)));
 }

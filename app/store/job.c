@@ -70,8 +70,8 @@ enqueue(struct store *s, const struct session_ask *ask, const char *host,
 	if (!rc)
 		rc = quota_capture(s, ask->tenant, out);
 	if (!rc)
-		rc = db_run(s->db, SQL_JOB_INSERT, ARGS(V(out), V(host)));
-	return rc < 0 ? rc : 0;
+		rc = db_do(s->db, SQL_JOB_INSERT, ARGS(V(out), V(host)));
+	return rc;
 }
 
 /* Ends the transaction of a refusal, which changed nothing, without dooming an
@@ -169,13 +169,6 @@ job_counts(struct store *s, int64_t *out_queued, int64_t *out_running)
 
 /* --- running -------------------------------------------------------------- */
 
-/* Returns 0, or -ESTALE if the attempt was superseded or given up. */
-static int
-fenced(int changed)
-{
-	return changed < 0 ? changed : changed ? 0 : -ESTALE;
-}
-
 /* For each tenant with processes on the host but no capture, a place is
  * reserved, up to half of all places. Sets *out if others may have more. */
 static int
@@ -209,14 +202,10 @@ find_next(struct store *s, const char *host, int64_t room,
 static int
 claim(struct store *s, const char *id, int64_t lease_ms, struct job *out)
 {
-	int rc = db_run(s->db, SQL_JOB_CLAIM, ARGS(V(lease_ms), V(id)));
-
-	if (rc <= 0)
-		return rc ? rc : -EAGAIN; /* it was claimed meanwhile */
-	rc = db_run(s->db, SQL_SESSION_STARTED, ARGS(V(id)));
-	if (rc < 0)
-		return rc;
-	return row_one(s->db, &type, out, SQL_JOB_GET, ARGS(V(id)));
+	return db_change(s->db, -EAGAIN, SQL_JOB_CLAIM, /* claimed meanwhile */
+	                 ARGS(V(lease_ms), V(id)))
+	               ?: db_do(s->db, SQL_SESSION_STARTED, ARGS(V(id)))
+	               ?: row_one(s->db, &type, out, SQL_JOB_GET, ARGS(V(id)));
 }
 
 int
@@ -266,8 +255,8 @@ job_progress(struct store *s, const struct job_ref *j, int64_t lease_ms,
 static int
 hold(struct store *s, const struct job_ref *j)
 {
-	return fenced(db_run(s->db, SQL_JOB_HOLD,
-	                     ARGS(V(j->attempt), V(j->session))));
+	return db_change(s->db, -ESTALE, SQL_JOB_HOLD,
+	                 ARGS(V(j->attempt), V(j->session)));
 }
 
 static int
@@ -295,10 +284,10 @@ finish(struct store *s, const struct job_ref *j, const struct job_end *end)
 {
 	const char *status = strcmp(end->state, "done") ? SESSION_FAILED
 	                                                : SESSION_COMPLETED;
-	int rc = fenced(db_run(s->db, SQL_JOB_END,
-	                       ARGS(V(end->state), V(end->error_code),
-	                            V(end->error_message), V(j->session),
-	                            V(j->attempt))));
+	int rc = db_change(s->db, -ESTALE, SQL_JOB_END,
+	                   ARGS(V(end->state), V(end->error_code),
+	                        V(end->error_message), V(j->session),
+	                        V(j->attempt)));
 
 	if (!rc && end->result)
 		rc = session_store_result(s, j->session, end->result)
@@ -325,8 +314,8 @@ job_finish(struct store *s, const struct job_ref *j, const struct job_end *end)
 int
 job_requeue(struct store *s, const struct job_ref *j)
 {
-	return fenced(db_run(s->db, SQL_JOB_REQUEUE,
-	                     ARGS(V(j->session), V(j->attempt))));
+	return db_change(s->db, -ESTALE, SQL_JOB_REQUEUE,
+	                 ARGS(V(j->session), V(j->attempt)));
 }
 
 int

@@ -16,9 +16,7 @@ lease_take(struct store *s, const char *name, const char *holder, int64_t ms)
 int
 lease_drop(struct store *s, const char *name, const char *holder)
 {
-	int rc = db_run(s->db, SQL_LEASE_DROP, ARGS(V(name), V(holder)));
-
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_LEASE_DROP, ARGS(V(name), V(holder)));
 }
 
 int

@@ -58,8 +58,7 @@ make(struct store *s)
 	id_new(LINK_KEY_PREFIX, k.id);
 	random_bytes(k.secret, sizeof(k.secret));
 	hex_encode(k.secret, sizeof(k.secret), secret);
-	rc = db_run(s->db, SQL_LINK_KEY_INSERT, ARGS(V(k.id), V(secret)));
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_LINK_KEY_INSERT, ARGS(V(k.id), V(secret)));
 }
 
 int

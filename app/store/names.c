@@ -91,13 +91,12 @@ add_module(struct store *s, const char *tenant, const char *service,
 	if (rc)
 		return rc;
 	id_new(PREFIX, out);
-	rc = db_run(s->db, SQL_NAMES_MODULE_ADD,
-	            ARGS(V((const char *)out), V(tenant), V(service), V(host),
-	                 V(place->build_id), V(place->file),
-	                 V((int64_t)(place->start - by)),
-	                 V((int64_t)(place->limit - by)),
-	                 V((int64_t)place->offset)));
-	return rc < 0 ? rc : rc ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_NAMES_MODULE_ADD,
+	                 ARGS(V((const char *)out), V(tenant), V(service),
+	                      V(host), V(place->build_id), V(place->file),
+	                      V((int64_t)(place->start - by)),
+	                      V((int64_t)(place->limit - by)),
+	                      V((int64_t)place->offset)));
 }
 
 static int
@@ -124,9 +123,8 @@ want(struct store *s, const char *tenant, const char *service,
 		added += rc;
 		room->frames -= rc;
 	}
-	rc = db_run(s->db, SQL_NAMES_MODULE_SEEN,
-	            ARGS(V(added), V((const char *)m.id)));
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_NAMES_MODULE_SEEN,
+	             ARGS(V(added), V((const char *)m.id)));
 }
 
 int
@@ -310,11 +308,8 @@ names_claim(struct store *s, const char *host, const char *last,
 	rc = store_begin(s);
 	if (rc)
 		return rc;
-	rc = db_run(s->db, SQL_NAMES_CLAIM, ARGS(V(m.id)));
-	rc = store_end(s, rc < 0 ? rc
-	                  : rc   ? 0
-	                         : -ENOENT)
-	             ?: get_addresses(s, m.id, addresses, n);
+	rc = db_change(s->db, -ENOENT, SQL_NAMES_CLAIM, ARGS(V(m.id)));
+	rc = store_end(s, rc) ?: get_addresses(s, m.id, addresses, n);
 	if (rc)
 		return rc;
 	*out = m;
@@ -337,9 +332,9 @@ put_lines(struct store *s, const struct names_module *m,
 			ARGS(V(lines[i]), V(m->id), V((int64_t)addresses[i])));
 		named += rc > 0;
 	}
-	if (rc >= 0)
-		rc = db_run(s->db, SQL_NAMES_FINISH, ARGS(V(named), V(m->id)));
-	return rc < 0 ? rc : 0;
+	return rc < 0 ? rc
+	              : db_do(s->db, SQL_NAMES_FINISH,
+	                      ARGS(V(named), V(m->id)));
 }
 
 int
@@ -354,12 +349,7 @@ names_finish(struct store *s, const struct names_module *m,
 static int
 change(struct store *s, enum sql sql, const char *host)
 {
-	int rc = store_begin(s);
-
-	if (rc)
-		return rc;
-	rc = db_run(s->db, sql, ARGS(V(host)));
-	return store_end(s, rc < 0 ? rc : 0);
+	return store_begin(s) ?: store_end(s, db_do(s->db, sql, ARGS(V(host))));
 }
 
 int

@@ -46,19 +46,16 @@ service_list_done(struct service_list *l)
 static int
 add(struct store *s, const struct service *v)
 {
-	int n = db_run(s->db, SQL_SERVICE_INSERT,
-	               ARGS(V(v->tenant), V(v->name), V(v->kind), V(v->host),
-	                    V(v->match_kind), V(v->match_value),
-	                    V(v->pprof_url), V(v->source), V(v->allow),
-	                    V(v->labels), V(v->description),
-	                    V(v->source_link ? v->source_link : ""),
-	                    V(v->trace_link ? v->trace_link : ""),
-	                    V(v->collector ? v->collector : ""),
-	                    V(v->metrics ? v->metrics : SERVICE_NO_METRICS)));
-
-	if (n <= 0)
-		return n < 0 ? n : -EEXIST;
-	return quota_check(s, v->tenant, QUOTA_services, 1);
+	return db_change(s->db, -EEXIST, SQL_SERVICE_INSERT,
+	                 ARGS(V(v->tenant), V(v->name), V(v->kind), V(v->host),
+	                      V(v->match_kind), V(v->match_value),
+	                      V(v->pprof_url), V(v->source), V(v->allow),
+	                      V(v->labels), V(v->description),
+	                      V(v->source_link ? v->source_link : ""),
+	                      V(v->trace_link ? v->trace_link : ""),
+	                      V(v->collector ? v->collector : ""),
+	                      V(v->metrics ? v->metrics : SERVICE_NO_METRICS)))
+	               ?: quota_check(s, v->tenant, QUOTA_services, 1);
 }
 
 int
@@ -72,17 +69,15 @@ service_add(struct store *s, const struct service *v)
 int
 service_replace(struct store *s, const struct service *v)
 {
-	int n = db_run(s->db, SQL_SERVICE_UPDATE,
-	               ARGS(V(v->kind), V(v->host), V(v->match_kind),
-	                    V(v->match_value), V(v->pprof_url), V(v->source),
-	                    V(v->allow), V(v->labels), V(v->description),
-	                    V(v->source_link ? v->source_link : ""),
-	                    V(v->trace_link ? v->trace_link : ""),
-	                    V(v->collector ? v->collector : ""),
-	                    V(v->metrics ? v->metrics : SERVICE_NO_METRICS),
-	                    V(v->tenant), V(v->name)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_SERVICE_UPDATE,
+	                 ARGS(V(v->kind), V(v->host), V(v->match_kind),
+	                      V(v->match_value), V(v->pprof_url), V(v->source),
+	                      V(v->allow), V(v->labels), V(v->description),
+	                      V(v->source_link ? v->source_link : ""),
+	                      V(v->trace_link ? v->trace_link : ""),
+	                      V(v->collector ? v->collector : ""),
+	                      V(v->metrics ? v->metrics : SERVICE_NO_METRICS),
+	                      V(v->tenant), V(v->name)));
 }
 
 int
@@ -180,18 +175,13 @@ service_contents(struct store *s, const char *tenant, const char *name,
 static int
 delete_all(struct store *s, const char *tenant, const char *name)
 {
-	int n = db_run(s->db, SQL_SERVICE_DELETE_BLOBS,
-	               ARGS(V(tenant), V(name)));
-
-	if (n >= 0)
-		n = db_run(s->db, SQL_BASELINE_DELETE_SERVICE,
-		           ARGS(V(tenant), V(name)));
-	if (n >= 0)
-		n = db_run(s->db, SQL_HOLE_OF_SERVICE,
-		           ARGS(V(tenant), V(name)));
-	if (n >= 0)
-		n = db_run(s->db, SQL_SERVICE_DELETE, ARGS(V(tenant), V(name)));
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_do(s->db, SQL_SERVICE_DELETE_BLOBS, ARGS(V(tenant), V(name)))
+	               ?: db_do(s->db, SQL_BASELINE_DELETE_SERVICE,
+	                        ARGS(V(tenant), V(name)))
+	               ?: db_do(s->db, SQL_HOLE_OF_SERVICE,
+	                        ARGS(V(tenant), V(name)))
+	               ?: db_change(s->db, -ENOENT, SQL_SERVICE_DELETE,
+	                            ARGS(V(tenant), V(name)));
 }
 
 int

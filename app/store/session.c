@@ -204,53 +204,44 @@ session_insert(struct store *s, const struct session_ask *ask, const char *host,
                const char *status, char out[static ID_MAX])
 {
 	char id[ID_MAX];
-	int n;
+	int rc;
 
 	id_new(SESSION_PREFIX, id);
-	n = db_run(s->db, SQL_SESSION_INSERT,
-	           ARGS(V(id), V(ask->type), V(ask->origin), V(status),
-	                V(ask->ordinal), V(ask->seconds), V(ask->rate),
-	                V(ask->labels), V(ask->created_by), V(host),
-	                V(ask->tenant), V(ask->service)));
-	if (n <= 0)
-		return n < 0 ? n : -ENOENT;
-	n = quota_check(s, ask->tenant, QUOTA_profiles, 1);
-	if (!n)
+	rc = db_change(s->db, -ENOENT, SQL_SESSION_INSERT,
+	               ARGS(V(id), V(ask->type), V(ask->origin), V(status),
+	                    V(ask->ordinal), V(ask->seconds), V(ask->rate),
+	                    V(ask->labels), V(ask->created_by), V(host),
+	                    V(ask->tenant), V(ask->service)))
+	             ?: quota_check(s, ask->tenant, QUOTA_profiles, 1);
+	if (!rc)
 		memcpy(out, id, ID_MAX);
-	return n;
+	return rc;
 }
 
 int
 session_store_result(struct store *s, const char *id,
                      const struct session_result *r)
 {
-	int n = db_run(s->db, SQL_SESSION_RESULT,
-	               ARGS(V(r->duration_ms), V(r->rate), V(r->sample_count),
-	                    V(r->top_functions), V(r->quality), V(r->age_ms),
-	                    V(id)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_SESSION_RESULT,
+	             ARGS(V(r->duration_ms), V(r->rate), V(r->sample_count),
+	                  V(r->top_functions), V(r->quality), V(r->age_ms),
+	                  V(id)));
 }
 
 int
 session_store_blob(struct store *s, const char *id, const struct blob *b)
 {
-	int n = db_run(s->db, SQL_BLOB_MARK_KIND, ARGS(V(id), V(b->kind)));
-
-	if (n >= 0)
-		n = db_run(s->db, SQL_BLOB_INSERT,
-		           ARGS(V(b->id), V(id), V(b->kind), V(b->store),
-		                V(b->name), V(b->start), V(b->length),
-		                V(b->checksum), V(s->host)));
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_BLOB_MARK_KIND, ARGS(V(id), V(b->kind)))
+	               ?: db_do(s->db, SQL_BLOB_INSERT,
+	                        ARGS(V(b->id), V(id), V(b->kind), V(b->store),
+	                             V(b->name), V(b->start), V(b->length),
+	                             V(b->checksum), V(s->host)));
 }
 
 int
 session_end(struct store *s, const char *id, const char *status)
 {
-	int n = db_run(s->db, SQL_SESSION_ENDED, ARGS(V(status), V(id)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_SESSION_ENDED, ARGS(V(status), V(id)));
 }
 
 static int
@@ -270,9 +261,8 @@ upload(struct store *s, const struct session_ask *ask,
 		rc = quota_check(s, ask->tenant, QUOTA_bytes, blob->length);
 	if (rc || !ask->started_ms)
 		return rc;
-	rc = db_run(s->db, SQL_SESSION_TIMES,
-	            ARGS(V(ask->started_ms), V(ask->completed_ms), V(out)));
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_SESSION_TIMES,
+	             ARGS(V(ask->started_ms), V(ask->completed_ms), V(out)));
 }
 
 int
@@ -305,8 +295,7 @@ add_labels(struct store *s, const char *id, json_t *labels)
 		return -ENOMEM;
 	if (strlen(text) >= BLOCK_LABELS_MAX)
 		return -E2BIG;
-	rc = db_run(s->db, SQL_SESSION_RELABEL, ARGS(V(text), V(id)));
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_SESSION_RELABEL, ARGS(V(text), V(id)));
 }
 
 int
@@ -343,10 +332,9 @@ session_drop(struct store *s, const char *tenant, const char *id)
 	int rc = 0;
 
 	if (deleted > 0)
-		rc = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id)));
-	if (deleted > 0 && rc >= 0)
-		rc = db_run(s->db, SQL_DELIVERY_END, ARGS(V(id)));
-	return rc < 0 ? rc : deleted;
+		rc = db_do(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(id)))
+		             ?: db_do(s->db, SQL_DELIVERY_END, ARGS(V(id)));
+	return rc ? rc : deleted;
 }
 
 static int
@@ -368,12 +356,10 @@ session_delete(struct store *s, const char *tenant, const char *id)
 static int
 pin(struct store *s, const char *tenant, const char *id, bool pinned)
 {
-	int n = db_run(s->db, SQL_SESSION_PIN,
-	               ARGS(V((int64_t)pinned), V(id), V(tenant)));
+	int rc = db_change(s->db, -ENOENT, SQL_SESSION_PIN,
+	                   ARGS(V((int64_t)pinned), V(id), V(tenant)));
 
-	if (n <= 0)
-		return n < 0 ? n : -ENOENT;
-	return pinned ? quota_check(s, tenant, QUOTA_pins, 1) : 0;
+	return rc || !pinned ? rc : quota_check(s, tenant, QUOTA_pins, 1);
 }
 
 int

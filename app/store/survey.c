@@ -24,16 +24,15 @@ survey_ask(struct store *s, const char *tenant, const char *match_kind,
            const char *match_value, const char *host, char id[static ID_MAX])
 {
 	char new_id[ID_MAX];
-	int n;
+	int rc;
 
 	id_new(SURVEY_PREFIX, new_id);
-	n = db_run(s->db, SQL_SURVEY_ASK,
-	           ARGS(V(new_id), V(tenant), V(match_kind), V(match_value),
-	                V(host)));
-	if (n <= 0)
-		return n ? n : -EHOSTDOWN;
-	memcpy(id, new_id, ID_MAX);
-	return 0;
+	rc = db_change(s->db, -EHOSTDOWN, SQL_SURVEY_ASK,
+	               ARGS(V(new_id), V(tenant), V(match_kind), V(match_value),
+	                    V(host)));
+	if (!rc)
+		memcpy(id, new_id, ID_MAX);
+	return rc;
 }
 
 int
@@ -46,9 +45,8 @@ int
 survey_forget(struct store *s, const char *id)
 {
 	const int64_t keep = SURVEY_KEEP_MS;
-	int n = db_run(s->db, SQL_SURVEY_FORGET, ARGS(V(id), V(keep)));
 
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_SURVEY_FORGET, ARGS(V(id), V(keep)));
 }
 
 int
@@ -63,8 +61,6 @@ survey_waiting(struct store *s, const char *host, struct survey_list *out)
 int
 survey_answer(struct store *s, const struct survey *v, const char *found)
 {
-	int n = db_run(s->db, SQL_SURVEY_ANSWER,
-	               ARGS(V(found), V(v->id), V(v->host)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_SURVEY_ANSWER,
+	             ARGS(V(found), V(v->id), V(v->host)));
 }

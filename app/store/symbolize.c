@@ -168,19 +168,11 @@ oldest_waiting(struct store *s, const char *host, char out[static ID_MAX])
 }
 
 static int
-fenced(int changed)
-{
-	return changed < 0 ? changed : changed ? 0 : -ESTALE;
-}
-
-static int
 claim(struct store *s, const char *session, struct symbolize *out)
 {
-	int rc = fenced(db_run(s->db, SQL_SYMBOLIZE_CLAIM, ARGS(V(session))));
-
-	return rc ? rc
-	          : row_one(s->db, &type, out, SQL_SYMBOLIZE_GET,
-	                    ARGS(V(session)));
+	return db_change(s->db, -ESTALE, SQL_SYMBOLIZE_CLAIM, ARGS(V(session)))
+	               ?: row_one(s->db, &type, out, SQL_SYMBOLIZE_GET,
+	                          ARGS(V(session)));
 }
 
 int
@@ -203,22 +195,20 @@ static int
 end(struct store *s, const struct symbolize *y, const char *state,
     const char *error)
 {
-	return fenced(
-		db_run(s->db, SQL_SYMBOLIZE_END,
-	               ARGS(V(state), V(error), V(y->session), V(y->attempt))));
+	return db_change(
+		s->db, -ESTALE, SQL_SYMBOLIZE_END,
+		ARGS(V(state), V(error), V(y->session), V(y->attempt)));
 }
 
 static int
 finish(struct store *s, const struct symbolize *y, const char *top_functions,
        const char *quality, const struct blob *blob)
 {
-	int rc = end(s, y, "done", "");
-
-	if (!rc)
-		rc = fenced(db_run(
-			s->db, SQL_SESSION_RENAMED,
-			ARGS(V(top_functions), V(quality), V(y->session))));
-	return rc ? rc : session_store_blob(s, y->session, blob);
+	return end(s, y, "done", "")
+	               ?: db_change(s->db, -ESTALE, SQL_SESSION_RENAMED,
+	                            ARGS(V(top_functions), V(quality),
+	                                 V(y->session)))
+	               ?: session_store_blob(s, y->session, blob);
 }
 
 int
@@ -246,9 +236,8 @@ symbolize_again(struct store *s, const struct symbolize *y)
 	int rc = store_begin(s);
 
 	return rc ? rc
-	          : store_end(s, fenced(db_run(
-					 s->db, SQL_SYMBOLIZE_AGAIN,
-					 ARGS(V(y->session), V(y->attempt)))));
+	          : store_end(s, db_change(s->db, -ESTALE, SQL_SYMBOLIZE_AGAIN,
+	                                   ARGS(V(y->session), V(y->attempt))));
 }
 
 int

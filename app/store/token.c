@@ -54,12 +54,11 @@ static int
 add(struct store *s, const struct token_ask *ask, const char *id,
     const char *hash)
 {
-	int n = db_run(s->db, SQL_TOKEN_INSERT,
-	               ARGS(V(id), V(ask->name), V(hash), V(ask->role),
-	                    V(ask->tenants), V(ask->default_tenant),
-	                    V(ask->expires_ms), V(ask->host ? ask->host : "")));
-
-	return n < 0 ? n : quota_check(s, ask->default_tenant, QUOTA_tokens, 1);
+	return db_do(s->db, SQL_TOKEN_INSERT,
+	             ARGS(V(id), V(ask->name), V(hash), V(ask->role),
+	                  V(ask->tenants), V(ask->default_tenant),
+	                  V(ask->expires_ms), V(ask->host ? ask->host : "")))
+	               ?: quota_check(s, ask->default_tenant, QUOTA_tokens, 1);
 }
 
 int
@@ -216,9 +215,7 @@ token_list(struct store *s, const char *within, struct page page,
 int
 token_revoke(struct store *s, const char *id)
 {
-	int n = db_run(s->db, SQL_TOKEN_REVOKE, ARGS(V(id)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_TOKEN_REVOKE, ARGS(V(id)));
 }
 
 int

@@ -83,19 +83,17 @@ check_number(struct store *s, const struct trigger *t)
 static int
 add(struct store *s, const struct trigger *t, const char *id)
 {
-	int n = check_number(s, t);
+	int rc = check_number(s, t);
 
-	if (n)
-		return n;
-	n = db_run(s->db, SQL_TRIGGER_INSERT,
-	           ARGS(V(id), V(t->name), V(t->kind), V(t->function),
-	                V(t->threshold), V(t->minimum), V(t->type),
-	                V(t->seconds), V(t->rate), V(t->webhook),
-	                V(t->cooldown_ms), V(t->enabled), V(t->created_by),
-	                V(t->tenant), V(t->service)));
-	if (n <= 0)
-		return n < 0 ? n : -ENOENT;
-	return quota_check(s, t->tenant, QUOTA_triggers, 1);
+	if (!rc)
+		rc = db_change(
+			s->db, -ENOENT, SQL_TRIGGER_INSERT,
+			ARGS(V(id), V(t->name), V(t->kind), V(t->function),
+		             V(t->threshold), V(t->minimum), V(t->type),
+		             V(t->seconds), V(t->rate), V(t->webhook),
+		             V(t->cooldown_ms), V(t->enabled), V(t->created_by),
+		             V(t->tenant), V(t->service)));
+	return rc ? rc : quota_check(s, t->tenant, QUOTA_triggers, 1);
 }
 
 int
@@ -116,14 +114,12 @@ trigger_add(struct store *s, const struct trigger *t, char out[static ID_MAX])
 int
 trigger_replace(struct store *s, const struct trigger *t)
 {
-	int n = db_run(s->db, SQL_TRIGGER_UPDATE,
-	               ARGS(V(t->name), V(t->kind), V(t->function),
-	                    V(t->threshold), V(t->minimum), V(t->type),
-	                    V(t->seconds), V(t->rate), V(t->webhook),
-	                    V(t->cooldown_ms), V(t->enabled), V(t->created_by),
-	                    V(t->tenant), V(t->service), V(t->id)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(
+		s->db, -ENOENT, SQL_TRIGGER_UPDATE,
+		ARGS(V(t->name), V(t->kind), V(t->function), V(t->threshold),
+	             V(t->minimum), V(t->type), V(t->seconds), V(t->rate),
+	             V(t->webhook), V(t->cooldown_ms), V(t->enabled),
+	             V(t->created_by), V(t->tenant), V(t->service), V(t->id)));
 }
 
 int
@@ -206,10 +202,8 @@ int
 trigger_remove(struct store *s, const char *tenant, const char *service,
                const char *id)
 {
-	int n = db_run(s->db, SQL_TRIGGER_DELETE,
-	               ARGS(V(tenant), V(service), V(id)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_TRIGGER_DELETE,
+	                 ARGS(V(tenant), V(service), V(id)));
 }
 
 /* --- firing --------------------------------------------------------------- */
@@ -217,9 +211,7 @@ trigger_remove(struct store *s, const char *tenant, const char *service,
 int
 trigger_report(struct store *s, const char *id, double value)
 {
-	int n = db_run(s->db, SQL_TRIGGER_REPORT, ARGS(V(value), V(id)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_TRIGGER_REPORT, ARGS(V(value), V(id)));
 }
 
 static int
@@ -276,22 +268,20 @@ fire(struct store *s, const struct trigger *t, const char *host, double value,
 {
 	const struct trigger_shift none = {0};
 	char id[ID_MAX], session[ID_MAX];
-	int n = db_run(s->db, SQL_TRIGGER_FIRE, ARGS(V(value), V(t->id)));
+	int rc = db_change(s->db, -EAGAIN, SQL_TRIGGER_FIRE,
+	                   ARGS(V(value), V(t->id)))
+	                 ?: enqueue(s, t, host, session);
 
-	if (n <= 0)
-		return n < 0 ? n : -EAGAIN;
+	if (rc)
+		return rc;
 	shift = shift ?: &none;
-	n = enqueue(s, t, host, session);
-	if (n)
-		return n;
 	id_new(FIRING_PREFIX, id);
-	n = db_run(s->db, SQL_FIRING_INSERT,
+	rc = db_do(s->db, SQL_FIRING_INSERT,
 	           ARGS(V(id), V(host), V(session), V(shift->at_ms),
-	                V(shift->earliest_ms), V(shift->latest_ms), V(t->id)));
-	if (n >= 0)
-		n = note(s, t, value, session);
-	if (n)
-		return n;
+	                V(shift->earliest_ms), V(shift->latest_ms), V(t->id)))
+	             ?: note(s, t, value, session);
+	if (rc)
+		return rc;
 	memcpy(out, session, ID_MAX);
 	return 0;
 }
@@ -356,10 +346,8 @@ int
 firing_tried(struct store *s, const char *id, const char *state,
              int64_t delay_ms)
 {
-	int n = db_run(s->db, SQL_FIRING_TRIED,
-	               ARGS(V(state), V(delay_ms), V(id)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_FIRING_TRIED,
+	             ARGS(V(state), V(delay_ms), V(id)));
 }
 
 int

@@ -151,15 +151,13 @@ worker_lock_path(const struct conf *conf, char out[static PATH_MAX])
 int
 worker_heartbeat(struct store *s, const struct worker *w, int64_t lease_ms)
 {
-	int n = db_run(s->db, SQL_WORKER_PUT,
-	               ARGS(V(w->host), V(w->boot_id), V(w->version), V(w->pid),
-	                    V(w->capabilities), V(lease_ms),
-	                    V(w->tenants ? w->tenants : "*"), V(w->told_ms),
-	                    V(w->clock_ms), V(w->waiting_windows),
-	                    V(w->waiting_bytes), V(w->waiting_results),
-	                    V(w->waiting_since_ms)));
-
-	return n < 0 ? n : n ? 0 : -EEXIST;
+	return db_change(s->db, -EEXIST, SQL_WORKER_PUT,
+	                 ARGS(V(w->host), V(w->boot_id), V(w->version),
+	                      V(w->pid), V(w->capabilities), V(lease_ms),
+	                      V(w->tenants ? w->tenants : "*"), V(w->told_ms),
+	                      V(w->clock_ms), V(w->waiting_windows),
+	                      V(w->waiting_bytes), V(w->waiting_results),
+	                      V(w->waiting_since_ms)));
 }
 
 int
@@ -194,14 +192,9 @@ worker_tenants(struct store *s, const char *host, char **out, char **out_boot)
 static int
 forget(struct store *s, const char *host)
 {
-	int n = db_run(s->db, SQL_WORKER_FORGET, ARGS(V(host)));
-
-	if (n <= 0)
-		return n ? n : -ENOENT;
-	n = db_run(s->db, SQL_PROCESS_REMOVE_HOST, ARGS(V(host)));
-	if (n >= 0)
-		n = db_run(s->db, SQL_PROCESS_TREE_REMOVE_HOST, ARGS(V(host)));
-	return n < 0 ? n : 0;
+	return db_change(s->db, -ENOENT, SQL_WORKER_FORGET, ARGS(V(host)))
+	               ?: db_do(s->db, SQL_PROCESS_REMOVE_HOST, ARGS(V(host)))
+	               ?: process_tree_forget(s, host);
 }
 
 int
@@ -251,21 +244,15 @@ worker_look(struct store *s, const char *host, int64_t *out_wanted_ms,
 int
 worker_looked(struct store *s, const char *host, int64_t at_ms)
 {
-	int n = db_run(s->db, SQL_WORKER_LOOKED, ARGS(V(at_ms), V(host)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_WORKER_LOOKED, ARGS(V(at_ms), V(host)));
 }
 
 static int
 stop(struct store *s, const char *host)
 {
-	int n = db_run(s->db, SQL_PROCESS_REMOVE_HOST, ARGS(V(host)));
-
-	if (n >= 0)
-		n = db_run(s->db, SQL_PROCESS_TREE_REMOVE_HOST, ARGS(V(host)));
-	if (n >= 0)
-		n = db_run(s->db, SQL_WORKER_STOP, ARGS(V(host)));
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_PROCESS_REMOVE_HOST, ARGS(V(host)))
+	               ?: process_tree_forget(s, host)
+	               ?: db_do(s->db, SQL_WORKER_STOP, ARGS(V(host)));
 }
 
 int
@@ -315,22 +302,18 @@ agent_trees(struct store *s, const char *host, struct process_tree_list *out)
 int
 process_put(struct store *s, const struct worker_process *p)
 {
-	int n = db_run(s->db, SQL_PROCESS_PUT,
-	               ARGS(V(p->host), V(p->tenant), V(p->service),
-	                    V(p->boot_id), V(p->argv0), V(p->cmdline),
-	                    V(p->ordinal), V(p->pid), V(p->start_time)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_PROCESS_PUT,
+	             ARGS(V(p->host), V(p->tenant), V(p->service),
+	                  V(p->boot_id), V(p->argv0), V(p->cmdline),
+	                  V(p->ordinal), V(p->pid), V(p->start_time)));
 }
 
 int
 process_remove(struct store *s, const struct worker_process *p)
 {
-	int n = db_run(
+	return db_do(
 		s->db, SQL_PROCESS_REMOVE,
 		ARGS(V(p->tenant), V(p->service), V(p->host), V(p->ordinal)));
-
-	return n < 0 ? n : 0;
 }
 
 int
@@ -344,18 +327,14 @@ process_tree_list(struct store *s, const char *tenant, const char *service,
 int
 process_tree_put(struct store *s, const struct process_tree *t)
 {
-	int n = db_run(s->db, SQL_PROCESS_TREE_PUT,
-	               ARGS(V(t->host), V(t->tenant), V(t->service),
-	                    V(t->followed), V(t->other_unit),
-	                    V(t->out_of_scope), V(t->too_many), V(t->refused)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_PROCESS_TREE_PUT,
+	             ARGS(V(t->host), V(t->tenant), V(t->service),
+	                  V(t->followed), V(t->other_unit), V(t->out_of_scope),
+	                  V(t->too_many), V(t->refused)));
 }
 
 int
 process_tree_forget(struct store *s, const char *host)
 {
-	int n = db_run(s->db, SQL_PROCESS_TREE_REMOVE_HOST, ARGS(V(host)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_PROCESS_TREE_REMOVE_HOST, ARGS(V(host)));
 }

@@ -206,9 +206,9 @@ flush(struct moving *m, enum sql sql)
 	json_close(&m->rows, ']');
 	rc = buf_err(&m->rows);
 	if (!rc)
-		rc = db_run(m->to.db, sql, ARGS(V(buf_str(&m->rows))));
+		rc = db_do(m->to.db, sql, ARGS(V(buf_str(&m->rows))));
 	begin_list(m);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 /* --- profiles ------------------------------------------------------------- */
@@ -276,14 +276,14 @@ end_segment(struct moving *m)
 		rc = -EBADMSG;
 	if (rc)
 		return damaged(m, "segment there", g->id, rc);
-	rc = db_run(m->to.db, SQL_SEGMENT_PUT,
-	            ARGS(V((const char *)g->id), V(""), V(BYTES_DB),
-	                 V((const char *)g->name), V(g->length)));
+	rc = db_do(m->to.db, SQL_SEGMENT_PUT,
+	           ARGS(V((const char *)g->id), V(""), V(BYTES_DB),
+	                V((const char *)g->name), V(g->length)));
 	m->report.window_bytes += g->length;
 	segment_close(&m->segment);
 	m->segment = (struct segment)SEGMENT_INIT;
 	m->nbases = 0;
-	return rc < 0 ? rc : flush(m, SQL_MOVE_PROFILE_WINDOW);
+	return rc ? rc : flush(m, SQL_MOVE_PROFILE_WINDOW);
 }
 
 /* Reads a window, and finds the place of its base. */

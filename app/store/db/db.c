@@ -100,6 +100,23 @@ db_run(struct db *db, enum sql sql, const struct db_value *v, size_t n)
 	return rc;
 }
 
+int
+db_do(struct db *db, enum sql sql, const struct db_value *v, size_t n)
+{
+	int rc = db_run(db, sql, v, n);
+
+	return rc < 0 ? rc : 0;
+}
+
+int
+db_change(struct db *db, int none, enum sql sql, const struct db_value *v,
+          size_t n)
+{
+	int rc = db_run(db, sql, v, n);
+
+	return rc < 0 ? rc : rc ? 0 : none;
+}
+
 const char *
 db_col_text(const struct db_rows *rows, int column)
 {
@@ -222,12 +239,11 @@ static int
 apply(struct db *db, int version)
 {
 	const struct sql_migration *m = &sql_migrations[version];
-	int rc = db->driver->text(db, m->text[db->driver->dialect]);
 
-	if (!rc)
-		rc = db_run(db, SQL_SCHEMA_APPLIED,
-		            ARGS(V(version + 1), V(m->compatible), V(m->name)));
-	return rc < 0 ? rc : 0;
+	return db->driver->text(db, m->text[db->driver->dialect])
+	               ?: db_do(db, SQL_SCHEMA_APPLIED,
+	                        ARGS(V(version + 1), V(m->compatible),
+	                             V(m->name)));
 }
 
 /* Reads the schema, and refuses it if a later release has made it unusable for

@@ -157,6 +157,13 @@ void db_rollback(struct db *db);
  * rows, or -errno. */
 MUST_CHECK int
 db_run(struct db *db, enum sql sql, const struct db_value *v, size_t n);
+/* Runs a statement that may change any number of rows. Returns 0, or -errno. */
+MUST_CHECK int
+db_do(struct db *db, enum sql sql, const struct db_value *v, size_t n);
+/* Runs a statement that has to change a row. Returns 0, none if it changed no
+ * row, or -errno. */
+MUST_CHECK int db_change(struct db *db, int none, enum sql sql,
+                         const struct db_value *v, size_t n);
 /* Starts reading rows; call db_finish() even after an error. */
 MUST_CHECK int db_query(struct db *db, enum sql sql, const struct db_value *v,
                         size_t n, struct db_rows *out);

@@ -25,9 +25,7 @@ quota_held(struct store *s, const char *tenant, enum quota q, int64_t *out)
 int
 quota_turn(struct store *s, const char *tenant)
 {
-	int n = db_run(s->db, SQL_QUOTA_TURN, ARGS(V(tenant)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_QUOTA_TURN, ARGS(V(tenant)));
 }
 
 int
@@ -55,10 +53,9 @@ quota_check(struct store *s, const char *tenant, enum quota q, int64_t added)
 int
 quota_capture(struct store *s, const char *tenant, const char *session)
 {
-	int n = db_run(s->db, SQL_CAPTURE_START_INSERT,
-	               ARGS(V(tenant), V(session)));
-
-	return n < 0 ? n : quota_check(s, tenant, QUOTA_captures_per_hour, 1);
+	return db_do(s->db, SQL_CAPTURE_START_INSERT,
+	             ARGS(V(tenant), V(session)))
+	               ?: quota_check(s, tenant, QUOTA_captures_per_hour, 1);
 }
 
 int

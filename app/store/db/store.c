@@ -106,14 +106,13 @@ store_open(const struct conf *conf, bool worker, struct store *out,
 int
 store_adopt(struct store *s)
 {
-	int rc = store_begin(s), n;
+	int rc = store_begin(s);
 
 	if (rc)
 		return rc;
-	n = db_run(s->db, SQL_BLOB_ADOPT, ARGS(V(s->host)));
-	if (n >= 0)
-		n = db_run(s->db, SQL_SEGMENT_ADOPT, ARGS(V(s->host)));
-	return store_end(s, n < 0 ? n : 0);
+	rc = db_do(s->db, SQL_BLOB_ADOPT, ARGS(V(s->host)))
+	             ?: db_do(s->db, SQL_SEGMENT_ADOPT, ARGS(V(s->host)));
+	return store_end(s, rc);
 }
 
 void

@@ -68,9 +68,7 @@ get(const struct store *s, const char *name, const struct piece *piece,
 static int
 drop(struct store *s, const char *name)
 {
-	int rc = db_run(s->db, SQL_BYTES_DB_DROP, ARGS(V(name)));
-
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_BYTES_DB_DROP, ARGS(V(name)));
 }
 
 struct named {

@@ -46,14 +46,11 @@ delete_block(struct store *s, const struct old_block *o)
 
 	if (n <= 0) /* another process deleted it */
 		return n;
-	n = db_run(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(o->id)));
-	if (n >= 0)
-		n = db_run(s->db, SQL_RUN_DELETE, ARGS(V(o->id)));
-	if (n >= 0)
-		n = db_run(s->db, SQL_BLOCK_USAGE_TAKE,
-		           ARGS(V(o->windows), V(o->length), V(o->tenant),
-		                V(day_of(o->start_ms)), V(o->tier)));
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_BLOB_MARK_SESSION, ARGS(V(o->id)))
+	               ?: db_do(s->db, SQL_RUN_DELETE, ARGS(V(o->id)))
+	               ?: db_do(s->db, SQL_BLOCK_USAGE_TAKE,
+	                        ARGS(V(o->windows), V(o->length), V(o->tenant),
+	                             V(day_of(o->start_ms)), V(o->tier)));
 }
 
 static int
@@ -207,7 +204,6 @@ insert_run(const struct arrival *a, const struct block_series *of,
 	const struct block_window *w = &a->b->windows[of->first];
 	int64_t duration = 0, windows = 0, samples = 0, value = 0, length = 0;
 	int64_t quota = 0;
-	int n;
 
 	for (size_t i = 0; i < of->n; i++) {
 		/* a host may send any numbers, whose sums must not overflow */
@@ -221,13 +217,13 @@ insert_run(const struct arrival *a, const struct block_series *of,
 			return -EBADMSG;
 		length += w[i].length;
 	}
-	n = db_run(a->s->db, SQL_RUN_INSERT,
-	           ARGS(V(series), V((int64_t)a->b->tier), V(w->start_ms),
-	                V(w[of->n - 1].end_ms), V((const char *)a->blob.id),
-	                V((int64_t)of->first), V((int64_t)of->n), V(duration),
-	                V(windows), V(samples), V(value), V(w->start),
-	                V(length), V(of->n == 1 ? w->checksum : ""), V(quota)));
-	return n < 0 ? n : 0;
+	return db_do(a->s->db, SQL_RUN_INSERT,
+	             ARGS(V(series), V((int64_t)a->b->tier), V(w->start_ms),
+	                  V(w[of->n - 1].end_ms), V((const char *)a->blob.id),
+	                  V((int64_t)of->first), V((int64_t)of->n), V(duration),
+	                  V(windows), V(samples), V(value), V(w->start),
+	                  V(length), V(of->n == 1 ? w->checksum : ""),
+	                  V(quota)));
 }
 
 /* Skips windows of unknown services. */
@@ -297,26 +293,25 @@ insert_block(const struct arrival *a)
 {
 	const struct block *b = a->b;
 	const struct blob *f = &a->blob;
-	int n = db_run(a->s->db, SQL_BLOCK_INSERT,
-	               ARGS(V((const char *)f->id), V(b->tenant), V(a->host),
-	                    V((int64_t)b->tier), V(b->start_ms), V(b->end_ms),
-	                    V((int64_t)b->nwindows), V(b->entries),
-	                    V(b->entry_bytes)));
 
-	if (n >= 0)
-		n = db_run(a->s->db, SQL_BLOB_INSERT,
-		           ARGS(V((const char *)f->id), V((const char *)f->id),
-		                V((const char *)f->kind),
-		                V((const char *)f->store),
-		                V((const char *)f->name), V(f->start),
-		                V(f->length), V((const char *)f->checksum),
-		                V((const char *)a->s->host)));
-	if (n >= 0)
-		n = db_run(a->s->db, SQL_BLOCK_USAGE_ADD,
-		           ARGS(V(b->tenant), V(day_of(b->start_ms)),
-		                V((int64_t)b->tier), V((int64_t)b->nwindows),
-		                V(f->length)));
-	return n < 0 ? n : 0;
+	return db_do(a->s->db, SQL_BLOCK_INSERT,
+	             ARGS(V((const char *)f->id), V(b->tenant), V(a->host),
+	                  V((int64_t)b->tier), V(b->start_ms), V(b->end_ms),
+	                  V((int64_t)b->nwindows), V(b->entries),
+	                  V(b->entry_bytes)))
+	               ?: db_do(a->s->db, SQL_BLOB_INSERT,
+	                        ARGS(V((const char *)f->id),
+	                             V((const char *)f->id),
+	                             V((const char *)f->kind),
+	                             V((const char *)f->store),
+	                             V((const char *)f->name), V(f->start),
+	                             V(f->length),
+	                             V((const char *)f->checksum),
+	                             V((const char *)a->s->host)))
+	               ?: db_do(a->s->db, SQL_BLOCK_USAGE_ADD,
+	                        ARGS(V(b->tenant), V(day_of(b->start_ms)),
+	                             V((int64_t)b->tier),
+	                             V((int64_t)b->nwindows), V(f->length)));
 }
 
 static int

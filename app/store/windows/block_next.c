@@ -171,11 +171,10 @@ block_sent(struct store *s, const char *tenant, enum block_tier tier,
 	int64_t step = tier == BLOCK_FRESH  ? window_span_ms(WINDOW_MINUTE)
 	               : tier == BLOCK_DAYS ? block_range_ms(tier)
 	                                    : HOUR_MS;
-	int n = db_run(s->db, SQL_BLOCK_CURSOR_PUT,
-	               ARGS(V(tenant), V(OWN), V((int64_t)tier),
-	                    V((to_ms + step - 1) / step * step)));
 
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_BLOCK_CURSOR_PUT,
+	             ARGS(V(tenant), V(OWN), V((int64_t)tier),
+	                  V((to_ms + step - 1) / step * step)));
 }
 
 int

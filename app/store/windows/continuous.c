@@ -48,12 +48,10 @@ continuous_has_type(const struct continuous *c, const char *name)
 int
 continuous_put(struct store *s, const struct continuous *c)
 {
-	int n = db_run(s->db, SQL_CONTINUOUS_PUT,
-	               ARGS(V(c->types), V(c->sample_rate),
-	                    V(c->retention_days), V(c->enabled),
-	                    V(c->created_by), V(c->tenant), V(c->service)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_CONTINUOUS_PUT,
+	                 ARGS(V(c->types), V(c->sample_rate),
+	                      V(c->retention_days), V(c->enabled),
+	                      V(c->created_by), V(c->tenant), V(c->service)));
 }
 
 int
@@ -75,10 +73,8 @@ continuous_list(struct store *s, const char *tenant,
 int
 continuous_delete(struct store *s, const char *tenant, const char *service)
 {
-	int n = db_run(s->db, SQL_CONTINUOUS_DELETE,
-	               ARGS(V(tenant), V(service)));
-
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_CONTINUOUS_DELETE,
+	                 ARGS(V(tenant), V(service)));
 }
 
 /* --- the state of a host -------------------------------------------------- */
@@ -150,24 +146,17 @@ continuous_problem_list(struct store *s, const char *tenant,
 int
 continuous_problem_put(struct store *s, const struct continuous_problem *p)
 {
-	int n;
-
-	if (!*p->code) {
-		n = db_run(s->db, SQL_PROBLEM_CLEAR,
-		           ARGS(V(p->tenant), V(p->service), V(p->type),
-		                V(p->host)));
-		return n < 0 ? n : 0;
-	}
-	n = db_run(s->db, SQL_PROBLEM_PUT,
-	           ARGS(V(p->type), V(p->host), V(p->code), V(p->message),
-	                V(p->tenant), V(p->service)));
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	if (!*p->code)
+		return db_do(s->db, SQL_PROBLEM_CLEAR,
+		             ARGS(V(p->tenant), V(p->service), V(p->type),
+		                  V(p->host)));
+	return db_change(s->db, -ENOENT, SQL_PROBLEM_PUT,
+	                 ARGS(V(p->type), V(p->host), V(p->code), V(p->message),
+	                      V(p->tenant), V(p->service)));
 }
 
 int
 continuous_problem_forget(struct store *s, const char *host)
 {
-	int n = db_run(s->db, SQL_PROBLEM_CLEAR_HOST, ARGS(V(host)));
-
-	return n < 0 ? n : 0;
+	return db_do(s->db, SQL_PROBLEM_CLEAR_HOST, ARGS(V(host)));
 }

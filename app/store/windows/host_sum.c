@@ -63,10 +63,8 @@ int
 host_sum_changed(struct store *s, const char *tenant, const char *service,
                  int64_t hour_ms)
 {
-	int rc = db_run(s->db, SQL_HOST_SUM_CHANGED,
-	                ARGS(V(hour_ms), V(tenant), V(service)));
-
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_HOST_SUM_CHANGED,
+	             ARGS(V(hour_ms), V(tenant), V(service)));
 }
 
 int
@@ -115,12 +113,12 @@ forget_old(struct store *s, const char *series, int64_t hour_ms)
 {
 	int64_t day_ms = window_floor(WINDOW_DAY, hour_ms);
 	int64_t next_ms = day_ms + window_span_ms(WINDOW_DAY);
-	int rc = db_run(s->db, SQL_WINDOW_DISOWN,
-	                ARGS(V(series), V((int64_t)WINDOW_HOUR), V(day_ms),
-	                     V(next_ms)));
 
-	rc = rc < 0 ? rc : window_forget(s, series, WINDOW_DAY, day_ms);
-	return rc ?: window_forget(s, series, WINDOW_HOUR, hour_ms);
+	return db_do(s->db, SQL_WINDOW_DISOWN,
+	             ARGS(V(series), V((int64_t)WINDOW_HOUR), V(day_ms),
+	                  V(next_ms)))
+	               ?: window_forget(s, series, WINDOW_DAY, day_ms)
+	               ?: window_forget(s, series, WINDOW_HOUR, hour_ms);
 }
 
 static int
@@ -129,13 +127,10 @@ store_all(struct store *s, const struct sum_due *due,
           const struct window_ask *asks)
 {
 	int64_t hosts = asks ? groups->hosts : 0;
-	int rc = db_run(s->db, SQL_HOST_SUM_MADE,
-	                ARGS(V(hosts), V(due->tenant), V(due->service),
-	                     V(due->hour_ms), V(due->changes)));
+	int rc = db_change(s->db, -ESTALE, SQL_HOST_SUM_MADE,
+	                   ARGS(V(hosts), V(due->tenant), V(due->service),
+	                        V(due->hour_ms), V(due->changes)));
 
-	if (rc <= 0)
-		return rc ? rc : -ESTALE;
-	rc = 0;
 	for (size_t i = 0; i < groups->n && asks && !rc; i++) {
 		const struct sum_group *of = &groups->items[i];
 		struct window_ask w = asks[i];

@@ -46,12 +46,12 @@ series_of(struct store *s, const char *tenant, const char *service,
 	if (rc != -ENOENT)
 		return rc;
 	id_new("ser-", id);
-	rc = db_run(s->db, SQL_SERIES_INSERT,
-	            ARGS(V(id), V(type_name), V(host), V(labels), V(tenant),
-	                 V(service)));
 	/* another worker may have created it meanwhile */
-	return rc < 0 ? rc
-	              : find(s, tenant, service, type_name, host, labels, out);
+	return db_do(s->db, SQL_SERIES_INSERT,
+	             ARGS(V(id), V(type_name), V(host), V(labels), V(tenant),
+	                  V(service)))
+	               ?: find(s, tenant, service, type_name, host, labels,
+	                       out);
 }
 
 static int

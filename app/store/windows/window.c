@@ -60,24 +60,22 @@ int
 window_put_segment(struct store *s, const struct segment *g)
 {
 	const char *store = segment_in_db(g->id) ? BYTES_DB : BYTES_FILE;
-	int rc = db_run(
+
+	return db_do(
 		s->db, SQL_SEGMENT_PUT,
 		ARGS(V(g->id), V(g->host), V(store), V(g->name), V(g->length)));
-
-	return rc < 0 ? rc : 0;
 }
 
 int
 window_insert(struct store *s, const struct segment *g,
               const struct window_ask *w, const char *id)
 {
-	int n = db_run(s->db, SQL_WINDOW_INSERT,
-	               ARGS(V(id), V(g->id), V(w->checksum),
-	                    V((int64_t)w->level), V(w->start_ms), V(w->end_ms),
-	                    V(w->duration_ms), V(w->windows),
-	                    V(w->sample_count), V(w->value), V(w->start),
-	                    V(w->length), V(w->quota_ms), V(w->series)));
-	return n < 0 ? n : n ? 0 : -ENOENT;
+	return db_change(s->db, -ENOENT, SQL_WINDOW_INSERT,
+	                 ARGS(V(id), V(g->id), V(w->checksum),
+	                      V((int64_t)w->level), V(w->start_ms),
+	                      V(w->end_ms), V(w->duration_ms), V(w->windows),
+	                      V(w->sample_count), V(w->value), V(w->start),
+	                      V(w->length), V(w->quota_ms), V(w->series)));
 }
 
 /* Queues a window that this host captured for its service's collector. */
@@ -85,10 +83,8 @@ static int
 queue(struct store *s, const struct segment *g, const char *id,
       const char *series)
 {
-	int rc = db_run(s->db, SQL_DELIVERY_ADD_WINDOW,
-	                ARGS(V(id), V(series), V(g->host)));
-
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_DELIVERY_ADD_WINDOW,
+	             ARGS(V(id), V(series), V(g->host)));
 }
 
 static int
@@ -270,16 +266,16 @@ static int
 adopt(struct store *s, const char *parent, enum window_level level,
       const struct window_list *children)
 {
-	for (size_t i = 0; i < children->n; i++) {
-		const struct window *c = &children->items[i];
-		int n = is_added(c, level) ? db_run(s->db, SQL_WINDOW_ADOPT,
-		                                    ARGS(V(parent), V(c->id)))
-		                           : 1;
+	int rc = 0;
 
-		if (n <= 0)
-			return n < 0 ? n : -ESTALE;
+	for (size_t i = 0; i < children->n && !rc; i++) {
+		const struct window *c = &children->items[i];
+
+		if (is_added(c, level))
+			rc = db_change(s->db, -ESTALE, SQL_WINDOW_ADOPT,
+			               ARGS(V(parent), V(c->id)));
 	}
-	return 0;
+	return rc;
 }
 
 static int
@@ -298,13 +294,11 @@ int
 window_replace(struct store *s, const struct segment *g, const struct window *w,
                const struct window_ask *by)
 {
-	int n = db_run(s->db, SQL_HOLE_OF_WINDOW, ARGS(V(w->id)));
-
-	if (n >= 0)
-		n = db_run(s->db, SQL_WINDOW_REPLACE,
-		           ARGS(V(g->id), V(by->checksum), V(by->start),
-		                V(by->length), V(w->id)));
-	return n < 0 ? n : n ? 0 : -ESTALE;
+	return db_do(s->db, SQL_HOLE_OF_WINDOW, ARGS(V(w->id)))
+	               ?: db_change(s->db, -ESTALE, SQL_WINDOW_REPLACE,
+	                            ARGS(V(g->id), V(by->checksum),
+	                                 V(by->start), V(by->length),
+	                                 V(w->id)));
 }
 
 int

@@ -493,9 +493,8 @@ run_window_pin(struct store *s, const char *tenant, const char *id, bool pinned)
 
 	if (rc || !parse_name(id, block, &nth))
 		return rc ?: -ENOENT;
-	rc = pinned ? db_run(s->db, SQL_BLOCK_PIN_PUT,
-	                     ARGS(V(nth), V((const char *)block), V(tenant)))
-	            : db_run(s->db, SQL_BLOCK_PIN_DROP,
-	                     ARGS(V((const char *)block), V(nth)));
-	return rc < 0 ? rc : 0;
+	return pinned ? db_do(s->db, SQL_BLOCK_PIN_PUT,
+	                      ARGS(V(nth), V((const char *)block), V(tenant)))
+	              : db_do(s->db, SQL_BLOCK_PIN_DROP,
+	                      ARGS(V((const char *)block), V(nth)));
 }

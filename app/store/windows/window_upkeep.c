@@ -17,16 +17,12 @@
 static int
 pin(struct store *s, const char *tenant, const char *id, bool pinned)
 {
-	int n, rc = 0;
+	int rc = run_window_is(id) ? run_window_pin(s, tenant, id, pinned)
+	                           : db_change(s->db, -ENOENT, SQL_WINDOW_PIN,
+	                                       ARGS(V((int64_t)pinned), V(id),
+	                                            V(tenant)));
 
-	if (run_window_is(id)) {
-		rc = run_window_pin(s, tenant, id, pinned);
-	} else {
-		n = db_run(s->db, SQL_WINDOW_PIN,
-		           ARGS(V((int64_t)pinned), V(id), V(tenant)));
-		rc = n < 0 ? n : n ? 0 : -ENOENT;
-	}
-	return rc ?: pinned ? quota_check(s, tenant, QUOTA_pins, 1) : 0;
+	return rc || !pinned ? rc : quota_check(s, tenant, QUOTA_pins, 1);
 }
 
 int
@@ -62,11 +58,8 @@ static const struct row_type named_type = ROW_TYPE(named, named_fields);
 static int
 delete_window(struct store *s, const char *id)
 {
-	int rc = db_run(s->db, SQL_HOLE_OF_WINDOW, ARGS(V(id)));
-
-	if (rc >= 0)
-		rc = db_run(s->db, SQL_WINDOW_DELETE, ARGS(V(id)));
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_HOLE_OF_WINDOW, ARGS(V(id)))
+	               ?: db_do(s->db, SQL_WINDOW_DELETE, ARGS(V(id)));
 }
 
 static int
@@ -246,10 +239,10 @@ forget_holes(struct store *s, const struct hole *h, size_t n)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < n && rc >= 0; i++)
-		rc = db_run(s->db, SQL_HOLE_FORGET,
-		            ARGS(V(h[i].segment), V(h[i].start)));
-	return rc < 0 ? rc : 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = db_do(s->db, SQL_HOLE_FORGET,
+		           ARGS(V(h[i].segment), V(h[i].start)));
+	return rc;
 }
 
 static int
@@ -274,11 +267,8 @@ reap_holes(struct store *s)
 static int
 forget(struct store *s, const char *id)
 {
-	int rc = db_run(s->db, SQL_SEGMENT_FORGET_HOLES, ARGS(V(id)));
-
-	if (rc >= 0)
-		rc = db_run(s->db, SQL_SEGMENT_FORGET, ARGS(V(id)));
-	return rc < 0 ? rc : 0;
+	return db_do(s->db, SQL_SEGMENT_FORGET_HOLES, ARGS(V(id)))
+	               ?: db_do(s->db, SQL_SEGMENT_FORGET, ARGS(V(id)));
 }
 
 /* Returns 1 if a window refers to the segment, 0 if none does, or -errno. */

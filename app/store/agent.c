@@ -155,38 +155,26 @@ int
 agent_generation(struct store *s, const char *tenant, const char *host,
                  char out[static AGENT_GENERATION])
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int64_t now;
+	int64_t now, parts[3];
 	int rc = store_now(s, &now)
-	                 ?: db_query(s->db, SQL_AGENT_GENERATION,
-	                             ARGS(V(tenant), V(host)), &rows);
+	                 ?: row_ints(s->db, parts, 3, SQL_AGENT_GENERATION,
+	                             ARGS(V(tenant), V(host)));
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	if (now - db_col_int(&rows, 1) < SETTLED_MS)
+	if (rc)
+		return rc;
+	if (now - parts[1] < SETTLED_MS)
 		out[0] = '\0';
 	else
 		snprintf(out, AGENT_GENERATION, "%lld.%lld.%lld",
-		         (long long)db_col_int(&rows, 0),
-		         (long long)db_col_int(&rows, 1),
-		         (long long)db_col_int(&rows, 2));
+		         (long long)parts[0], (long long)parts[1],
+		         (long long)parts[2]);
 	return 0;
 }
 
 int
 agent_alive(struct store *s, int64_t most, int64_t *out)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_AGENT_ALIVE, ARGS(V(most)), &rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	*out = db_col_int(&rows, 0);
-	return 0;
+	return row_int(s->db, out, SQL_AGENT_ALIVE, ARGS(V(most)));
 }
 
 /* --- processes ------------------------------------------------------------ */

@@ -186,14 +186,12 @@ blob_retain(struct store *s, int64_t max_bytes, int64_t max_age_ms)
 int
 blob_usage(struct store *s, int64_t *out_bytes, int64_t *out_n)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_BLOB_USAGE, NO_ARGS, &rows);
+	int64_t usage[2];
+	int rc = row_ints(s->db, usage, 2, SQL_BLOB_USAGE, NO_ARGS);
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
+	if (rc)
 		return rc;
-	*out_bytes = db_col_int(&rows, 0);
-	*out_n = db_col_int(&rows, 1);
+	*out_bytes = usage[0];
+	*out_n = usage[1];
 	return 0;
 }

@@ -12,15 +12,12 @@ struct looked {
 static int
 read_looked(struct store *s, struct looked *out)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_RETENTION_CLOCK_GET, NO_ARGS, &rows)
-	                 ?: db_next(&rows);
+	int64_t v[3];
+	int rc = row_ints(s->db, v, 3, SQL_RETENTION_CLOCK_GET, NO_ARGS);
 
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	*out = (struct looked){db_col_int(&rows, 0), db_col_int(&rows, 1),
-	                       db_col_int(&rows, 2)};
-	return 0;
+	if (!rc)
+		*out = (struct looked){v[0], v[1], v[2]};
+	return rc;
 }
 
 /* Returns how long deletion waits. A clock that was set back ends the wait:

@@ -98,11 +98,8 @@ static int
 find_any(struct store *s, enum sql sql, const struct db_value *v, size_t nv)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, sql, v, nv, &rows);
 
-	if (!rc)
-		rc = db_next(&rows);
-	return rc < 0 ? rc : rc ? 0 : -ENOENT;
+	return db_first(s->db, sql, v, nv, &rows);
 }
 
 /* Returns 1, or 0 if the job is not queued. */
@@ -155,15 +152,13 @@ job_complete(struct store *s, const char *tenant, const char *id)
 int
 job_counts(struct store *s, int64_t *out_queued, int64_t *out_running)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_JOB_COUNTS, NO_ARGS, &rows);
+	int64_t counts[2];
+	int rc = row_ints(s->db, counts, 2, SQL_JOB_COUNTS, NO_ARGS);
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
+	if (rc)
 		return rc;
-	*out_queued = db_col_int(&rows, 0);
-	*out_running = db_col_int(&rows, 1);
+	*out_queued = counts[0];
+	*out_running = counts[1];
 	return 0;
 }
 
@@ -174,16 +169,13 @@ job_counts(struct store *s, int64_t *out_queued, int64_t *out_running)
 static int
 may_have_more(struct store *s, const char *host, int64_t room, int64_t *out)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int64_t idle, half;
-	int rc = db_query(s->db, SQL_JOB_PLACES, ARGS(V(host)), &rows)
-	                 ?: db_next(&rows);
+	int64_t places[2], half; /* idle tenants, and running jobs */
+	int rc = row_ints(s->db, places, 2, SQL_JOB_PLACES, ARGS(V(host)));
 
-	if (rc <= 0)
-		return rc ? rc : -EPROTO;
-	idle = db_col_int(&rows, 0);
-	half = (room + db_col_int(&rows, 1)) / 2;
-	*out = room > (idle < half ? idle : half);
+	if (rc)
+		return rc;
+	half = (room + places[1]) / 2;
+	*out = room > (places[0] < half ? places[0] : half);
 	return 0;
 }
 

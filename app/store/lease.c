@@ -24,11 +24,10 @@ lease_get(struct store *s, const char *name, char host[static CONF_HOST_MAX],
           int64_t *out_ms)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_LEASE_GET, ARGS(V(name)), &rows)
-	                 ?: db_next(&rows);
+	int rc = db_first(s->db, SQL_LEASE_GET, ARGS(V(name)), &rows);
 
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	snprintf(host, CONF_HOST_MAX, "%s", db_col_text(&rows, 0));
 	*out_ms = db_col_int(&rows, 1);
 	return 0;

@@ -26,12 +26,10 @@ load(struct store *s, struct link_key *out, enum sql sql,
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	struct link_key k;
-	int rc = db_query(s->db, sql, v, n, &rows);
+	int rc = db_first(s->db, sql, v, n, &rows);
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	if (!id_valid(LINK_KEY_PREFIX, db_col_text(&rows, 0)) ||
 	    hex_decode(db_col_text(&rows, 1), k.secret, sizeof(k.secret)))
 		return -EBADMSG;

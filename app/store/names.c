@@ -36,15 +36,13 @@ struct room {
 static int
 find_room(struct store *s, const char *tenant, struct room *out)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_NAMES_HELD, ARGS(V(tenant)), &rows);
+	int64_t held[2];
+	int rc = row_ints(s->db, held, 2, SQL_NAMES_HELD, ARGS(V(tenant)));
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
+	if (rc)
 		return rc;
-	out->modules = NAMES_MAX_MODULES - db_col_int(&rows, 0);
-	out->frames = NAMES_MAX_FRAMES - db_col_int(&rows, 1);
+	out->modules = NAMES_MAX_MODULES - held[0];
+	out->frames = NAMES_MAX_FRAMES - held[1];
 	return 0;
 }
 
@@ -60,17 +58,15 @@ find_module(struct store *s, const char *tenant,
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	uint64_t by = names_shift(place->start);
-	int rc = db_query(s->db, SQL_NAMES_MODULE,
+	int rc = db_first(s->db, SQL_NAMES_MODULE,
 	                  ARGS(V(tenant), V(place->build_id),
 	                       V((int64_t)(place->start - by)),
 	                       V((int64_t)(place->limit - by)),
 	                       V((int64_t)place->offset)),
 	                  &rows);
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	snprintf(out->id, sizeof(out->id), "%s", db_col_text(&rows, 0));
 	out->frames = db_col_int(&rows, 1);
 	out->named = db_col_int(&rows, 2);

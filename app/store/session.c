@@ -281,11 +281,10 @@ add_labels(struct store *s, const char *id, json_t *labels)
 	CLEANUP_ROWS struct db_rows rows = {0};
 	CLEANUP_JSON json_t *all = NULL;
 	CLEANUP_FREE char *text = NULL;
-	int rc = db_query(s->db, SQL_SESSION_LABELS, ARGS(V(id)), &rows);
+	int rc = db_first(s->db, SQL_SESSION_LABELS, ARGS(V(id)), &rows);
 
-	rc = rc ? rc : db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	all = json_loads(db_col_text(&rows, 0), 0, NULL) ?: json_object();
 	db_finish(&rows);
 	if (json_object_update_missing(all, labels))
@@ -314,11 +313,8 @@ static int
 why_kept(struct store *s, const char *tenant, const char *id)
 {
 	CLEANUP_BASELINE struct baseline holder = {0};
-	CLEANUP_ROWS struct db_rows status = {0};
-	int rc = db_query(s->db, SQL_SESSION_STATUS, ARGS(V(id), V(tenant)),
-	                  &status);
+	int rc = row_any(s->db, SQL_SESSION_STATUS, ARGS(V(id), V(tenant)));
 
-	rc = rc ? rc : db_next(&status);
 	if (rc <= 0)
 		return rc ? rc : -ENOENT;
 	rc = baseline_of_session(s, tenant, id, &holder);

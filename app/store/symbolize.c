@@ -44,13 +44,11 @@ symbolize_host(struct store *s, const char *tenant, const char *service,
                const char *captured_by, char **out)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_SYMBOLIZE_HOST,
+	int rc = db_first(s->db, SQL_SYMBOLIZE_HOST,
 	                  ARGS(V(captured_by), V(tenant), V(service)), &rows);
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	*out = strdup(db_col_text(&rows, 0));
 	return *out ? 0 : -ENOMEM;
 }

@@ -69,15 +69,11 @@ trigger_list_done(struct trigger_list *l)
 static int
 check_number(struct store *s, const struct trigger *t)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_TRIGGER_COUNT,
-	                  ARGS(V(t->tenant), V(t->service)), &rows);
+	int64_t n;
+	int rc = row_int(s->db, &n, SQL_TRIGGER_COUNT,
+	                 ARGS(V(t->tenant), V(t->service)));
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
-		return rc;
-	return db_col_int(&rows, 0) < TRIGGER_MAX ? 0 : -EDQUOT;
+	return rc ? rc : n < TRIGGER_MAX ? 0 : -EDQUOT;
 }
 
 static int
@@ -331,14 +327,11 @@ firing_due(struct store *s, const char *host, int max, struct firing_list *out)
 int
 firing_waits(struct store *s, const char *host, bool *out)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_FIRING_WAITS, ARGS(V(host)), &rows);
+	int rc = row_any(s->db, SQL_FIRING_WAITS, ARGS(V(host)));
 
-	if (!rc)
-		rc = db_next(&rows);
 	if (rc < 0)
 		return rc;
-	*out = rc > 0;
+	*out = rc;
 	return 0;
 }
 

@@ -176,11 +176,10 @@ worker_tenants(struct store *s, const char *host, char **out, char **out_boot)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	CLEANUP_FREE char *boot = NULL;
-	int rc = db_query(s->db, SQL_WORKER_TENANTS, ARGS(V(host)), &rows)
-	                 ?: db_next(&rows);
+	int rc = db_first(s->db, SQL_WORKER_TENANTS, ARGS(V(host)), &rows);
 
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	if (out_boot && !(boot = strdup(db_col_text(&rows, 1))))
 		return -ENOMEM;
 	*out = strdup(db_col_text(&rows, 0));
@@ -211,34 +210,24 @@ worker_prune(struct store *s, int64_t max_age_ms)
 	return db_run(s->db, SQL_WORKER_PRUNE, ARGS(V(max_age_ms)));
 }
 
-/* Reads the columns of a single row, all integers; -ENOENT without a row. */
-static int
-row_of(struct store *s, enum sql sql, const char *host, int64_t *out[], int n)
-{
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, sql, ARGS(V(host)), &rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
-	for (int i = 0; i < n; i++)
-		*out[i] = db_col_int(&rows, i);
-	return 0;
-}
-
 int
 worker_look_ask(struct store *s, const char *host, int64_t *out_ms)
 {
-	return row_of(s, SQL_WORKER_LOOK_ASK, host, (int64_t *[]){out_ms}, 1);
+	return row_ints(s->db, out_ms, 1, SQL_WORKER_LOOK_ASK, ARGS(V(host)));
 }
 
 int
 worker_look(struct store *s, const char *host, int64_t *out_wanted_ms,
             int64_t *out_looked_ms)
 {
-	return row_of(s, SQL_WORKER_LOOK, host,
-	              (int64_t *[]){out_wanted_ms, out_looked_ms}, 2);
+	int64_t at[2];
+	int rc = row_ints(s->db, at, 2, SQL_WORKER_LOOK, ARGS(V(host)));
+
+	if (rc)
+		return rc;
+	*out_wanted_ms = at[0];
+	*out_looked_ms = at[1];
+	return 0;
 }
 
 int

@@ -178,20 +178,12 @@ extent_each(struct db *db, visit *fn, void *arg)
 	return each_profile(db, fn, arg) ?: each_window(db, fn, arg);
 }
 
-static int
-is_row(struct db *db, enum sql sql, const char *id)
-{
-	CLEANUP_ROWS struct db_rows rows = {0};
-
-	return db_query(db, sql, ARGS(V(id)), &rows) ?: db_next(&rows);
-}
-
 int
 extent_live(struct db *db, const struct extent *e)
 {
-	return is_row(
+	return row_any(
 		db, e->kind == EXTENT_PROFILE ? SQL_BLOB_LIVE : SQL_WINDOW_LIVE,
-		e->id);
+		ARGS(V(e->id)));
 }
 
 void

@@ -567,15 +567,11 @@ open_source(struct moving *m)
 static int
 check_source(struct moving *m)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(m->from.db, SQL_MOVE_HOSTS_OWN, NO_ARGS, &rows);
+	int64_t own;
+	int rc = row_int(m->from.db, &own, SQL_MOVE_HOSTS_OWN, NO_ARGS);
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -EPROTO;
-	if (!db_col_int(&rows, 0))
-		return 0;
+	if (rc || !own)
+		return rc;
 	buf_addf(m->why,
 	         "%s is the store of a host of a fleet: what it has goes to "
 	         "its centre by itself",

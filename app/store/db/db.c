@@ -85,6 +85,15 @@ db_finish(struct db_rows *rows)
 }
 
 int
+db_first(struct db *db, enum sql sql, const struct db_value *v, size_t n,
+         struct db_rows *out)
+{
+	int rc = db_query(db, sql, v, n, out) ?: db_next(out);
+
+	return rc < 0 ? rc : rc ? 0 : -ENOENT;
+}
+
+int
 db_run(struct db *db, enum sql sql, const struct db_value *v, size_t n)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};

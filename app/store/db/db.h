@@ -167,6 +167,9 @@ MUST_CHECK int db_change(struct db *db, int none, enum sql sql,
 /* Starts reading rows; call db_finish() even after an error. */
 MUST_CHECK int db_query(struct db *db, enum sql sql, const struct db_value *v,
                         size_t n, struct db_rows *out);
+/* Starts reading rows, and reads the first one; -ENOENT when there is none. */
+MUST_CHECK int db_first(struct db *db, enum sql sql, const struct db_value *v,
+                        size_t n, struct db_rows *out);
 /* Returns 1 when there is a row, 0 when there are no more, or -errno. */
 MUST_CHECK int db_next(struct db_rows *rows);
 void db_finish(struct db_rows *rows);

@@ -109,14 +109,34 @@ row_int(struct db *db, int64_t *out, enum sql sql, const struct db_value *v,
 }
 
 int
+row_ints(struct db *db, int64_t *out, int columns, enum sql sql,
+         const struct db_value *v, size_t n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+	int rc = db_first(db, sql, v, n, &rows);
+
+	for (int i = 0; i < columns && !rc; i++)
+		out[i] = db_col_int(&rows, i);
+	return rc;
+}
+
+int
+row_any(struct db *db, enum sql sql, const struct db_value *v, size_t n)
+{
+	CLEANUP_ROWS struct db_rows rows = {0};
+
+	return db_query(db, sql, v, n, &rows) ?: db_next(&rows);
+}
+
+int
 row_id(struct db *db, char out[static ID_MAX], enum sql sql,
        const struct db_value *v, size_t n)
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(db, sql, v, n, &rows) ?: db_next(&rows);
+	int rc = db_first(db, sql, v, n, &rows);
 
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	snprintf(out, ID_MAX, "%s", db_col_text(&rows, 0));
 	return 0;
 }

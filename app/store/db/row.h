@@ -43,6 +43,12 @@ MUST_CHECK int row_one(struct db *db, const struct row_type *t, void *out,
 /* Reads the first column of the first row; 0 if there is none. */
 MUST_CHECK int row_int(struct db *db, int64_t *out, enum sql sql,
                        const struct db_value *v, size_t n);
+/* Reads the first columns of the first row; -ENOENT when there is none. */
+MUST_CHECK int row_ints(struct db *db, int64_t *out, int columns, enum sql sql,
+                        const struct db_value *v, size_t n);
+/* Returns 1 if there is a row, 0 if there is none, or -errno. */
+MUST_CHECK int
+row_any(struct db *db, enum sql sql, const struct db_value *v, size_t n);
 /* Reads the id in the first column of the first row; -ENOENT when there is
  * none. */
 MUST_CHECK int row_id(struct db *db, char out[static ID_MAX], enum sql sql,

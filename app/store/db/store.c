@@ -1,6 +1,7 @@
 #include "store/store.h"
 
 #include "base/folder.h"
+#include "row.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,13 +177,5 @@ store_why(const struct store *s)
 int
 store_now(struct store *s, int64_t *out_ms)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_NOW, NO_ARGS, &rows);
-
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
-		return rc;
-	*out_ms = db_col_int(&rows, 0);
-	return 0;
+	return row_int(s->db, out_ms, SQL_NOW, NO_ARGS);
 }

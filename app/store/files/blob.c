@@ -118,13 +118,11 @@ blob_of_session(struct store *s, const char *session, const char *kind,
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	struct blob b = {0};
-	int rc = db_query(s->db, SQL_BLOB_OF_SESSION, ARGS(V(session), V(kind)),
+	int rc = db_first(s->db, SQL_BLOB_OF_SESSION, ARGS(V(session), V(kind)),
 	                  &rows);
 
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	snprintf(b.id, sizeof(b.id), "%s", db_col_text(&rows, 0));
 	snprintf(b.kind, sizeof(b.kind), "%s", db_col_text(&rows, 1));
 	snprintf(b.name, sizeof(b.name), "%s", db_col_text(&rows, 2));

@@ -32,13 +32,12 @@ get_row(const struct store *s, const char *name, const struct piece *piece,
 {
 	CLEANUP_ROWS struct db_rows rows = {0};
 	size_t before = out->len;
-	int rc = db_query(s->db, SQL_BYTES_DB_GET,
+	int rc = db_first(s->db, SQL_BYTES_DB_GET,
 	                  ARGS(V(piece->start + 1), V(piece->n), V(name)),
-	                  &rows)
-	                 ?: db_next(&rows);
+	                  &rows);
 
-	if (rc <= 0)
-		return rc ? rc : -ENOENT;
+	if (rc)
+		return rc;
 	if (piece->whole != BYTES_WHOLE_UNKNOWN &&
 	    db_col_int(&rows, 0) != piece->whole)
 		return -EBADMSG;

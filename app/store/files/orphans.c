@@ -2,6 +2,7 @@
 
 #include "base/folder.h"
 #include "base/id.h"
+#include "store/db/row.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,13 +54,10 @@ orphans_open(int dir_fd, const char *file, int *out_fd)
 int
 orphans_known(struct db *db, enum sql known, const char *file)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
 	char id[ID_MAX];
-	int rc;
 
 	snprintf(id, sizeof(id), "%.*s", (int)strcspn(file, "."), file);
-	rc = db_query(db, known, ARGS(V(id)), &rows);
-	return rc ? rc : db_next(&rows);
+	return row_any(db, known, ARGS(V(id)));
 }
 
 static bool

@@ -108,8 +108,7 @@ block_expire(struct store *s, const struct window_keep *keep)
 static int
 ask(struct store *s, enum sql sql)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, sql, NO_ARGS, &rows) ?: db_next(&rows);
+	int rc = row_any(s->db, sql, NO_ARGS);
 
 	return rc < 0 ? rc : 0;
 }
@@ -126,15 +125,8 @@ int
 block_cursor(struct store *s, const char *tenant, const char *host,
              enum block_tier tier, int64_t *out_ms)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_BLOCK_CURSOR_GET,
-	                  ARGS(V(tenant), V(host), V((int64_t)tier)), &rows)
-	                 ?: db_next(&rows);
-
-	if (rc < 0)
-		return rc;
-	*out_ms = rc ? db_col_int(&rows, 0) : 0;
-	return 0;
+	return row_int(s->db, out_ms, SQL_BLOCK_CURSOR_GET,
+	               ARGS(V(tenant), V(host), V((int64_t)tier)));
 }
 
 static const struct row_field arrived_fields[] = {

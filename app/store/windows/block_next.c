@@ -2,6 +2,7 @@
 #include "block_private.h"
 
 #include "base/clock.h"
+#include "store/db/row.h"
 
 #define HOUR_MS   (3600 * MS_PER_S)
 #define SETTLE_MS (20 * MS_PER_S) /* for windows that end with their minute */
@@ -40,18 +41,15 @@ static int
 is_ready(const struct next *n, enum window_level level, int64_t from_ms,
          int64_t to_ms, int64_t patience_ms)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
 	int rc;
 
 	if (to_ms + SETTLE_MS > n->now_ms)
 		return 0;
 	if (to_ms + patience_ms <= n->now_ms)
 		return 1;
-	rc = db_query(n->s->db, SQL_BLOCK_OPEN,
-	              ARGS(V((int64_t)level), V(from_ms), V(to_ms),
-	                   V(n->tenant), V((const char *)n->s->host)),
-	              &rows)
-	             ?: db_next(&rows);
+	rc = row_any(n->s->db, SQL_BLOCK_OPEN,
+	             ARGS(V((int64_t)level), V(from_ms), V(to_ms), V(n->tenant),
+	                  V((const char *)n->s->host)));
 	return rc < 0 ? rc : !rc;
 }
 
@@ -130,16 +128,8 @@ next_fresh(const struct next *n, int64_t minutes_ms, struct block_span *out)
 static int
 read_first(struct next *n)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(n->s->db, SQL_BLOCK_FIRST,
-	                  ARGS(V(n->tenant), V((const char *)n->s->host)),
-	                  &rows)
-	                 ?: db_next(&rows);
-
-	if (rc < 0)
-		return rc;
-	n->first_ms = db_col_int(&rows, 0);
-	return 0;
+	return row_int(n->s->db, &n->first_ms, SQL_BLOCK_FIRST,
+	               ARGS(V(n->tenant), V((const char *)n->s->host)));
 }
 
 int
@@ -180,24 +170,20 @@ block_sent(struct store *s, const char *tenant, enum block_tier tier,
 int
 block_waiting(struct store *s, const char *tenant, struct block_waiting *w)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int64_t fresh, minutes, first;
+	int64_t fresh, minutes, first, waiting[3];
 	int rc = block_cursor(s, tenant, OWN, BLOCK_FRESH, &fresh)
 	                 ?: block_cursor(s, tenant, OWN, BLOCK_MINUTES,
 	                                 &minutes);
 
 	if (!rc)
-		rc = db_query(s->db, SQL_BLOCK_WAITING,
+		rc = row_ints(s->db, waiting, 3, SQL_BLOCK_WAITING,
 		              ARGS(V(fresh > minutes ? fresh : minutes),
-		                   V(tenant), V((const char *)s->host)),
-		              &rows);
-	if (!rc)
-		rc = db_next(&rows);
-	if (rc < 0)
+		                   V(tenant), V((const char *)s->host)));
+	if (rc)
 		return rc;
-	w->windows += db_col_int(&rows, 0);
-	w->bytes += db_col_int(&rows, 1);
-	first = db_col_int(&rows, 2);
+	w->windows += waiting[0];
+	w->bytes += waiting[1];
+	first = waiting[2];
 	if (first && (!w->first_ms || first < w->first_ms))
 		w->first_ms = first;
 	return 0;

@@ -58,14 +58,11 @@ static int
 check_number(struct store *s, const char *tenant, const char *service,
              int64_t most)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_SERIES_COUNT,
-	                  ARGS(V(tenant), V(service), V(WINDOW_PUSHED)), &rows)
-	                 ?: db_next(&rows);
+	int64_t n;
+	int rc = row_int(s->db, &n, SQL_SERIES_COUNT,
+	                 ARGS(V(tenant), V(service), V(WINDOW_PUSHED)));
 
-	if (rc < 0)
-		return rc;
-	return db_col_int(&rows, 0) < most ? 0 : -EDQUOT;
+	return rc ? rc : n < most ? 0 : -EDQUOT;
 }
 
 static int

@@ -332,13 +332,12 @@ cut(const struct run_want *want, struct window_list *l)
 static int
 has_any(struct store *s)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
 	int64_t now_ns = clock_mono_ns();
 	int rc;
 
 	if (now_ns < s->no_runs_ns)
 		return 0;
-	rc = db_query(s->db, SQL_RUN_ANY, NO_ARGS, &rows) ?: db_next(&rows);
+	rc = row_any(s->db, SQL_RUN_ANY, NO_ARGS);
 	if (!rc)
 		s->no_runs_ns = now_ns + NONE_NS;
 	return rc;

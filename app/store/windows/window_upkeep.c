@@ -36,14 +36,13 @@ window_pin(struct store *s, const char *tenant, const char *id, bool pinned)
 int
 window_usage(struct store *s, int64_t *out_bytes, int64_t *out_n)
 {
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_WINDOW_USAGE, NO_ARGS, &rows)
-	                 ?: db_next(&rows);
+	int64_t usage[2];
+	int rc = row_ints(s->db, usage, 2, SQL_WINDOW_USAGE, NO_ARGS);
 
-	if (rc < 0)
+	if (rc)
 		return rc;
-	*out_bytes = db_col_int(&rows, 0);
-	*out_n = db_col_int(&rows, 1);
+	*out_bytes = usage[0];
+	*out_n = usage[1];
 	return 0;
 }
 
@@ -271,16 +270,6 @@ forget(struct store *s, const char *id)
 	               ?: db_do(s->db, SQL_SEGMENT_FORGET, ARGS(V(id)));
 }
 
-/* Returns 1 if a window refers to the segment, 0 if none does, or -errno. */
-static int
-is_used(struct store *s, const char *id)
-{
-	CLEANUP_ROWS struct db_rows rows = {0};
-	int rc = db_query(s->db, SQL_SEGMENT_USED, ARGS(V(id)), &rows);
-
-	return rc ? rc : db_next(&rows);
-}
-
 /* A segment in the database gets all its windows in the transaction that
  * inserts it; none is added later. */
 static int
@@ -306,7 +295,7 @@ remove_segment(struct store *s, const char *id, int *n)
 
 	if (rc == -EAGAIN)
 		return 0;
-	rc = is_used(s, id);
+	rc = row_any(s->db, SQL_SEGMENT_USED, ARGS(V(id)));
 	if (rc)
 		return rc < 0 ? rc : 0;
 	if (fd >= 0 && unlinkat(s->segments_fd, name, 0))

@@ -146,9 +146,7 @@ int
 agent_finish(struct store *s, const struct agent_job *j,
              const struct job_end *end, const struct agent_times *times)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, finish(s, j, end, times));
+	return store_begin(s) ?: store_end(s, finish(s, j, end, times));
 }
 
 int
@@ -379,9 +377,7 @@ take(struct store *s, const char *host, const struct agent_job *j)
 int
 agent_take(struct store *s, const char *host, const struct agent_job *j)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, take(s, host, j));
+	return store_begin(s) ?: store_end(s, take(s, host, j));
 }
 
 int
@@ -424,9 +420,7 @@ forget(struct store *s, const struct agent_held *h, bool keep)
 int
 agent_forget(struct store *s, const struct agent_held *h, bool keep)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, forget(s, h, keep));
+	return store_begin(s) ?: store_end(s, forget(s, h, keep));
 }
 
 /* --- the centre's services on a host -------------------------------------- */
@@ -529,9 +523,7 @@ int
 agent_services_put(struct store *s, const struct service_list *now,
                    const struct continuous *on)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, put_services(s, now, on));
+	return store_begin(s) ?: store_end(s, put_services(s, now, on));
 }
 
 struct named {

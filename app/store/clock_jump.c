@@ -53,9 +53,7 @@ look(struct store *s, int64_t *held_ms)
 int
 clock_jump_look(struct store *s, int64_t *held_ms)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, look(s, held_ms));
+	return store_begin(s) ?: store_end(s, look(s, held_ms));
 }
 
 int

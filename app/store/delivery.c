@@ -71,9 +71,7 @@ end(struct store *s, const char *tenant, const char *source)
 int
 delivery_end(struct store *s, const char *tenant, const char *source)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, end(s, tenant, source));
+	return store_begin(s) ?: store_end(s, end(s, tenant, source));
 }
 
 int

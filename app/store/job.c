@@ -88,9 +88,8 @@ int
 job_enqueue(struct store *s, const struct session_ask *ask, const char *host,
             char out[static ID_MAX])
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : end_unless_refused(s, enqueue(s, ask, host, out));
+	return store_begin(s)
+	               ?: end_unless_refused(s, enqueue(s, ask, host, out));
 }
 
 /* Returns -ENOENT if a statement finds no row. */
@@ -132,21 +131,17 @@ end_early(struct store *s, const char *tenant, const char *id, enum sql running)
 int
 job_cancel(struct store *s, const char *tenant, const char *id)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc
-	          : store_end(s,
-	                      end_early(s, tenant, id, SQL_JOB_CANCEL_RUNNING));
+	return store_begin(s)
+	               ?: store_end(s, end_early(s, tenant, id,
+	                                         SQL_JOB_CANCEL_RUNNING));
 }
 
 int
 job_complete(struct store *s, const char *tenant, const char *id)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc
-	          : store_end(s, end_early(s, tenant, id,
-	                                   SQL_JOB_COMPLETE_RUNNING));
+	return store_begin(s)
+	               ?: store_end(s, end_early(s, tenant, id,
+	                                         SQL_JOB_COMPLETE_RUNNING));
 }
 
 int
@@ -266,9 +261,7 @@ int
 job_checkpoint(struct store *s, const struct job_ref *j,
                const struct session_result *result, const struct blob *blob)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, checkpoint(s, j, result, blob));
+	return store_begin(s) ?: store_end(s, checkpoint(s, j, result, blob));
 }
 
 static int
@@ -298,9 +291,7 @@ finish(struct store *s, const struct job_ref *j, const struct job_end *end)
 int
 job_finish(struct store *s, const struct job_ref *j, const struct job_end *end)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, finish(s, j, end));
+	return store_begin(s) ?: store_end(s, finish(s, j, end));
 }
 
 int

@@ -337,9 +337,8 @@ int
 names_finish(struct store *s, const struct names_module *m,
              const uint64_t *addresses, char *const *lines, uint32_t n)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, put_lines(s, m, addresses, lines, n));
+	return store_begin(s)
+	               ?: store_end(s, put_lines(s, m, addresses, lines, n));
 }
 
 static int

@@ -61,9 +61,7 @@ add(struct store *s, const struct service *v)
 int
 service_add(struct store *s, const struct service *v)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, add(s, v));
+	return store_begin(s) ?: store_end(s, add(s, v));
 }
 
 int
@@ -187,7 +185,5 @@ delete_all(struct store *s, const char *tenant, const char *name)
 int
 service_delete(struct store *s, const char *tenant, const char *name)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, delete_all(s, tenant, name));
+	return store_begin(s) ?: store_end(s, delete_all(s, tenant, name));
 }

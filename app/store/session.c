@@ -270,9 +270,8 @@ session_upload(struct store *s, const struct session_ask *ask,
                const struct session_result *result, const struct blob *blob,
                char out[static ID_MAX])
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, upload(s, ask, result, blob, out));
+	return store_begin(s)
+	               ?: store_end(s, upload(s, ask, result, blob, out));
 }
 
 static int
@@ -344,9 +343,7 @@ delete_row(struct store *s, const char *tenant, const char *id)
 int
 session_delete(struct store *s, const char *tenant, const char *id)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, delete_row(s, tenant, id));
+	return store_begin(s) ?: store_end(s, delete_row(s, tenant, id));
 }
 
 static int
@@ -361,7 +358,5 @@ pin(struct store *s, const char *tenant, const char *id, bool pinned)
 int
 session_pin(struct store *s, const char *tenant, const char *id, bool pinned)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, pin(s, tenant, id, pinned));
+	return store_begin(s) ?: store_end(s, pin(s, tenant, id, pinned));
 }

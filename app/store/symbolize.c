@@ -72,18 +72,16 @@ int
 symbolize_ask(struct store *s, const char *tenant, const char *session,
               const char *host)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, ask(s, tenant, session, host, false));
+	return store_begin(s)
+	               ?: store_end(s, ask(s, tenant, session, host, false));
 }
 
 int
 symbolize_ask_counted(struct store *s, const char *tenant, const char *session,
                       const char *host)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, ask(s, tenant, session, host, true));
+	return store_begin(s)
+	               ?: store_end(s, ask(s, tenant, session, host, true));
 }
 
 /* --- the report of an upload ---------------------------------------------- */
@@ -214,28 +212,25 @@ symbolize_finish(struct store *s, const struct symbolize *y,
                  const char *top_functions, const char *quality,
                  const struct blob *blob)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc
-	          : store_end(s, finish(s, y, top_functions, quality, blob));
+	return store_begin(s)
+	               ?: store_end(s,
+	                            finish(s, y, top_functions, quality, blob));
 }
 
 int
 symbolize_fail(struct store *s, const struct symbolize *y, const char *error)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, end(s, y, "failed", error));
+	return store_begin(s) ?: store_end(s, end(s, y, "failed", error));
 }
 
 int
 symbolize_again(struct store *s, const struct symbolize *y)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc
-	          : store_end(s, db_change(s->db, -ESTALE, SQL_SYMBOLIZE_AGAIN,
-	                                   ARGS(V(y->session), V(y->attempt))));
+	return store_begin(s)
+	               ?: store_end(s, db_change(s->db, -ESTALE,
+	                                         SQL_SYMBOLIZE_AGAIN,
+	                                         ARGS(V(y->session),
+	                                              V(y->attempt))));
 }
 
 int

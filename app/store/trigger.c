@@ -287,9 +287,8 @@ trigger_fire(struct store *s, const struct trigger *t, const char *host,
              double value, const struct trigger_shift *shift,
              char out[static ID_MAX])
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, fire(s, t, host, value, shift, out));
+	return store_begin(s)
+	               ?: store_end(s, fire(s, t, host, value, shift, out));
 }
 
 /* --- webhooks ------------------------------------------------------------- */

@@ -199,9 +199,7 @@ forget(struct store *s, const char *host)
 int
 worker_forget(struct store *s, const char *host)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, forget(s, host));
+	return store_begin(s) ?: store_end(s, forget(s, host));
 }
 
 int
@@ -247,9 +245,7 @@ stop(struct store *s, const char *host)
 int
 worker_stop(struct store *s, const char *host)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, stop(s, host));
+	return store_begin(s) ?: store_end(s, stop(s, host));
 }
 
 int

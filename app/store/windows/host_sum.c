@@ -151,9 +151,8 @@ host_sum_store(struct store *s, const struct sum_due *due,
                const struct sum_groups *groups, const struct segment *g,
                const struct window_ask *asks)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, store_all(s, due, groups, g, asks));
+	return store_begin(s)
+	               ?: store_end(s, store_all(s, due, groups, g, asks));
 }
 
 /* --- sums for readers ----------------------------------------------------- */

@@ -305,18 +305,15 @@ int
 window_rollup(struct store *s, const struct segment *g,
               const struct window_ask *w, const struct window_list *children)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, rollup(s, g, w, children));
+	return store_begin(s) ?: store_end(s, rollup(s, g, w, children));
 }
 
 int
 window_rollup_again(struct store *s, const struct segment *g,
                     const struct window *made, const struct window_ask *w)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc
-	          : store_end(s, window_put_segment(s, g)
-	                                 ?: window_replace(s, g, made, w));
+	return store_begin(s)
+	               ?: store_end(s,
+	                            window_put_segment(s, g)
+	                                    ?: window_replace(s, g, made, w));
 }

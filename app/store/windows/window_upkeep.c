@@ -28,9 +28,7 @@ pin(struct store *s, const char *tenant, const char *id, bool pinned)
 int
 window_pin(struct store *s, const char *tenant, const char *id, bool pinned)
 {
-	int rc = store_begin(s);
-
-	return rc ? rc : store_end(s, pin(s, tenant, id, pinned));
+	return store_begin(s) ?: store_end(s, pin(s, tenant, id, pinned));
 }
 
 int

@@ -108,13 +108,12 @@ if_there(const struct blob *b)
 static int
 finish_job(struct runs *c, const struct run *v, const struct job_end *end)
 {
-	int rc = store_begin(c->store);
-
-	return rc ? rc
-	          : store_end(c->store,
-	                      job_finish(c->store, &v->ref, end)
-	                              ?: delivery_add_session(c->store,
-	                                                      v->ref.session));
+	return store_begin(c->store)
+	               ?: store_end(
+				  c->store,
+				  job_finish(c->store, &v->ref, end)
+					  ?: delivery_add_session(
+						     c->store, v->ref.session));
 }
 
 static int

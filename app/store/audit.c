@@ -38,27 +38,14 @@ int
 audit_list(struct store *s, const char *tenant, const char *text,
            struct page page, struct audit_list *out)
 {
-	CLEANUP_AUDITS struct audit_list l = {0};
 	struct cursor c;
-	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
 
-	if (!rc)
-		rc = ROW_LIST(s->db, &type, &l, SQL_AUDIT_LIST,
-		              ARGS(V(tenant), V(c.ms), V(c.id), V(text),
-		                   V(page.limit + 1)));
-	if (rc)
-		return rc;
-	if (l.n > (size_t)page.limit) {
-		const struct audit *last = &l.items[page.limit - 1];
-
-		row_done(&type, &l.items[--l.n]);
-		rc = cursor_make(last->at_ms, last->id, &l.next);
-		if (rc)
-			return rc;
-	}
-	*out = l;
-	l = (struct audit_list){0};
-	return 0;
+	return page_check(&page)
+	               ?: cursor_parse(page.cursor, &c)
+	               ?: CURSOR_LIST(s->db, &type, "at_ms", page.limit, out,
+	                              SQL_AUDIT_LIST,
+	                              ARGS(V(tenant), V(c.ms), V(c.id),
+	                                   V(text), V(page.limit + 1)));
 }
 
 int

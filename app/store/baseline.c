@@ -77,46 +77,24 @@ baseline_get(struct store *s, const char *tenant, const char *id,
 	               ARGS(V(tenant), V(id)));
 }
 
-static int
-read_page(struct store *s, const struct baseline_filter *f, int limit,
-          const struct cursor *c, struct baseline_list *out)
-{
-	CLEANUP_BUF struct buf tag = BUF_INIT(BUF_MAX_SMALL);
-	int rc;
-
-	if (*f->tag)
-		baseline_tag(&tag, f->tag);
-	if (buf_err(&tag))
-		return buf_err(&tag);
-	rc = ROW_LIST(s->db, &type, out, SQL_BASELINE_LIST,
-	              ARGS(V(f->tenant), V(f->service), V(f->type), V(f->label),
-	                   V(buf_str(&tag)), V(c->ms), V(c->id), V(limit + 1)));
-	return rc;
-}
-
 int
 baseline_list(struct store *s, const struct baseline_filter *f,
               struct page page, struct baseline_list *out)
 {
-	CLEANUP_BASELINES struct baseline_list l = {0};
+	CLEANUP_BUF struct buf tag = BUF_INIT(BUF_MAX_SMALL);
 	struct cursor c;
-	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
 
-	if (!rc)
-		rc = read_page(s, f, page.limit, &c, &l);
-	if (rc)
-		return rc;
-	if (l.n > (size_t)page.limit) {
-		const struct baseline *last = &l.items[page.limit - 1];
-
-		baseline_done(&l.items[--l.n]);
-		rc = cursor_make(last->created_ms, last->id, &l.next);
-		if (rc)
-			return rc;
-	}
-	*out = l;
-	l = (struct baseline_list){0};
-	return 0;
+	if (*f->tag)
+		baseline_tag(&tag, f->tag);
+	return page_check(&page)
+	               ?: cursor_parse(page.cursor, &c)
+	               ?: buf_err(&tag)
+	               ?: CURSOR_LIST(s->db, &type, "created_ms", page.limit,
+	                              out, SQL_BASELINE_LIST,
+	                              ARGS(V(f->tenant), V(f->service),
+	                                   V(f->type), V(f->label),
+	                                   V(buf_str(&tag)), V(c.ms), V(c.id),
+	                                   V(page.limit + 1)));
 }
 
 int

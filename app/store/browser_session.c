@@ -145,27 +145,14 @@ int
 browser_session_list(struct store *s, const char *tenant, int64_t idle_ms,
                      struct page page, struct browser_session_list *out)
 {
-	CLEANUP_BROWSER_SESSIONS struct browser_session_list l = {0};
 	struct cursor at;
-	int rc = page_check(&page) ?: cursor_parse(page.cursor, &at);
 
-	if (!rc)
-		rc = ROW_LIST(s->db, &type, &l, SQL_BROWSER_SESSION_LIST,
-		              ARGS(V(tenant), V(idle_ms), V(at.ms), V(at.id),
-		                   V(page.limit + 1)));
-	if (rc)
-		return rc;
-	if (l.n > (size_t)page.limit) {
-		const struct browser_session *last = &l.items[page.limit - 1];
-
-		browser_session_done(&l.items[--l.n]);
-		rc = cursor_make(last->created_ms, last->id, &l.next);
-		if (rc)
-			return rc;
-	}
-	*out = l;
-	l = (struct browser_session_list){0};
-	return 0;
+	return page_check(&page)
+	               ?: cursor_parse(page.cursor, &at)
+	               ?: CURSOR_LIST(s->db, &type, "created_ms", page.limit,
+	                              out, SQL_BROWSER_SESSION_LIST,
+	                              ARGS(V(tenant), V(idle_ms), V(at.ms),
+	                                   V(at.id), V(page.limit + 1)));
 }
 
 int

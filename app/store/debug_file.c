@@ -192,26 +192,14 @@ int
 debug_file_list(struct store *s, const char *tenant, const char *build_id,
                 struct page page, struct debug_file_list *out)
 {
-	CLEANUP_DEBUG_FILES struct debug_file_list l = {0};
 	struct cursor c;
-	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
 
-	if (!rc)
-		rc = ROW_LIST(s->db, &type, &l, SQL_DEBUG_FILE_LIST,
-		              ARGS(V(tenant), V(build_id), V(c.ms),
-		                   V((const char *)c.id),
-		                   V((int64_t)page.limit + 1)));
-	if (!rc && l.n > (size_t)page.limit) {
-		const struct debug_file *last = &l.items[page.limit - 1];
-
-		debug_file_done(&l.items[--l.n]);
-		rc = cursor_make(last->created_ms, last->id, &l.next);
-	}
-	if (rc)
-		return rc;
-	*out = l;
-	l = (struct debug_file_list){0};
-	return 0;
+	return page_check(&page)
+	               ?: cursor_parse(page.cursor, &c)
+	               ?: CURSOR_LIST(s->db, &type, "created_ms", page.limit,
+	                              out, SQL_DEBUG_FILE_LIST,
+	                              ARGS(V(tenant), V(build_id), V(c.ms),
+	                                   V(c.id), V(page.limit + 1)));
 }
 
 static const struct row_field use_fields[] = {

@@ -113,26 +113,13 @@ int
 session_find(struct store *s, const char *tenant, const char *prefix,
              struct session_list *out)
 {
-	struct session_list l = {0};
-	int rc = ROW_LIST(s->db, &type, &l, SQL_SESSION_FIND,
-	                  ARGS(V(tenant), V(prefix), V(SESSION_FOUND_MAX)));
-
-	if (!rc)
-		*out = l;
-	return rc;
+	return ROW_LIST(s->db, &type, out, SQL_SESSION_FIND,
+	                ARGS(V(tenant), V(prefix), V(SESSION_FOUND_MAX)));
 }
 
 /* The order of a list: by creation or by start. */
 enum order { MADE, BEGAN };
 
-static int64_t
-time_of(const struct session *s, enum order order)
-{
-	return order == BEGAN ? s->started_ms : s->created_ms;
-}
-
-/* Reads one row more than the page holds, to know whether
- * another page follows. */
 static int
 read_page(struct store *s, const struct session_filter *f, enum order order,
           int limit, const struct cursor *c, struct session_list *out)
@@ -151,17 +138,16 @@ read_page(struct store *s, const struct session_filter *f, enum order order,
 	enum sql sql = order == BEGAN ? SQL_SESSION_HISTORY
 	               : *f->service  ? SQL_SESSION_LIST_SERVICE
 	                              : SQL_SESSION_LIST;
-	int rc = ROW_LIST(s->db, &type, out, sql, v,
-	                  ARRAY_LEN(v) - !*f->service);
 
-	return rc;
+	return CURSOR_LIST(s->db, &type,
+	                   order == BEGAN ? "started_ms" : "created_ms", limit,
+	                   out, sql, v, ARRAY_LEN(v) - !*f->service);
 }
 
 static int
 list(struct store *s, const struct session_filter *f, enum order order,
      struct page page, struct session_list *out)
 {
-	CLEANUP_SESSIONS struct session_list l = {0};
 	struct cursor c;
 	int rc = page_check(&page) ?: cursor_parse(page.cursor, &c);
 
@@ -169,20 +155,7 @@ list(struct store *s, const struct session_filter *f, enum order order,
 		return rc;
 	if (f->to_ms && c.ms > f->to_ms)
 		c = (struct cursor){.ms = f->to_ms};
-	rc = read_page(s, f, order, page.limit, &c, &l);
-	if (rc)
-		return rc;
-	if (l.n > (size_t)page.limit) {
-		const struct session *last = &l.items[page.limit - 1];
-
-		session_done(&l.items[--l.n]);
-		rc = cursor_make(time_of(last, order), last->id, &l.next);
-		if (rc)
-			return rc;
-	}
-	*out = l;
-	l = (struct session_list){0};
-	return 0;
+	return read_page(s, f, order, page.limit, &c, out);
 }
 
 int

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "store/store.h"
+#include "row.h"
 
 struct cursor {
 	int64_t ms;
@@ -18,5 +18,27 @@ MUST_CHECK int cursor_parse(const char *text, struct cursor *out);
  *   Errors   -ENOMEM
  */
 MUST_CHECK int cursor_make(int64_t ms, const char *id, char **out);
+/*
+ * Reads a page of rows with an id and a time, newest first. The statement finds
+ * limit + 1 rows if another page follows.
+ *
+ *   Shape    time is the name of a field; *next as of cursor_make()
+ *   Errors   as row_all(); outputs untouched
+ */
+MUST_CHECK int
+cursor_read(struct db *db, const struct row_type *t, const char *time,
+            int limit, void **items, size_t *out_n, char **next, enum sql sql,
+            const struct db_value *v, size_t n);
+/* Reads a page into a list: a struct with items, n and next. */
+#define CURSOR_LIST(db, t, time, limit, list, ...)                        \
+	({                                                                \
+		void *cursor_items_ = NULL;                               \
+		int cursor_rc_ = cursor_read(db, t, time, limit,          \
+		                             &cursor_items_, &(list)->n,  \
+		                             &(list)->next, __VA_ARGS__); \
+		if (!cursor_rc_)                                          \
+			(list)->items = cursor_items_;                    \
+		cursor_rc_;                                               \
+	})
 /* Returns -EINVAL unless the limit is in 1..STORE_PAGE_MAX. */
 MUST_CHECK int page_check(const struct page *p);

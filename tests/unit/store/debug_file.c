@@ -103,17 +103,6 @@ TEST(a_debug_file_is_deleted_with_its_bytes_by_its_tenant_only)
 }
 END
 
-static void
-add_worker(struct test_store *t)
-{
-	const struct worker w = {.host = (char *)TEST_HOST,
-	                         .boot_id = (char *)"b",
-	                         .version = (char *)"1",
-	                         .capabilities = (char *)"{}"};
-
-	ck_assert_int_eq(worker_heartbeat(&t->s, &w, TEST_LEASE_MS), 0);
-}
-
 /* Claims what waits for names; returns 0 if nothing does. */
 static uint32_t
 claimed(struct test_store *t, bool finish)
@@ -140,7 +129,7 @@ TEST(pushed_frames_wait_for_names_again_when_their_file_comes)
 			{ids[i], "/srv/web", 0x1000, 0x5000, 0}, &address, 1};
 		char id[ID_MAX];
 
-		add_worker(&t);
+		test_heartbeat(&t.s, TEST_HOST, 0);
 		ck_assert_int_eq(names_want(&t.s, "one", "web", &w, 1), 0);
 		ck_assert_uint_eq(claimed(&t, true), 1);
 		ck_assert_uint_eq(claimed(&t, true), 0);
@@ -238,7 +227,7 @@ TEST(a_capture_is_named_when_it_ends_if_its_file_was_pushed)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	char session[ID_MAX], id[ID_MAX], next[ID_MAX];
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	ck_assert_int_eq(put(&t, "two", GNU, "theirs", id), 0);
 	capture(&t, GNU, session);
 	named_next(&t, next);

@@ -136,13 +136,9 @@ put_process(struct test_store *t, const char *host, const char *tenant)
 TEST(places_are_kept_for_tenants_with_processes_there)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	const struct worker w = {.host = (char *)TEST_HOST,
-	                         .boot_id = (char *)"boot",
-	                         .version = (char *)"1",
-	                         .capabilities = (char *)"{}"};
 	char id[ID_MAX];
 
-	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	for (int i = 0; i < 8; i++)
 		test_enqueue(&t.s, i, id);
 	test_tenant(&t.s, "other");
@@ -163,13 +159,9 @@ END
 TEST(at_most_half_of_the_places_are_kept)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	const struct worker w = {.host = (char *)TEST_HOST,
-	                         .boot_id = (char *)"boot",
-	                         .version = (char *)"1",
-	                         .capabilities = (char *)"{}"};
 	char name[16], id[ID_MAX];
 
-	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	for (int i = 0; i < 8; i++) {
 		snprintf(name, sizeof(name), "other%d", i);
 		test_tenant(&t.s, name);
@@ -236,13 +228,9 @@ END
 TEST(no_capture_elsewhere_is_counted_among_the_places)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	const struct worker w = {.host = (char *)TEST_HOST,
-	                         .boot_id = (char *)"boot",
-	                         .version = (char *)"1",
-	                         .capabilities = (char *)"{}"};
 	char id[ID_MAX];
 
-	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	busy_elsewhere(&t, "first");
 	busy_elsewhere(&t, "second");
 	put_process(&t, TEST_HOST, "first");

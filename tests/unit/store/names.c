@@ -4,7 +4,6 @@
 #include "lib/store.h"
 #include "profile/merge.h"
 #include "range/names.h"
-#include "store/worker.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,17 +12,6 @@
 #define MOVED  UINT64_C(0x7f1200000000)
 #define ELSE   UINT64_C(0x55aa00000000)
 #define LENGTH UINT64_C(0x5000)
-
-static void
-add_worker(struct test_store *t)
-{
-	const struct worker w = {.host = (char *)TEST_HOST,
-	                         .boot_id = (char *)"b",
-	                         .version = (char *)"1",
-	                         .capabilities = (char *)"{}"};
-
-	ck_assert_int_eq(worker_heartbeat(&t->s, &w, TEST_LEASE_MS), 0);
-}
 
 static struct names_place
 place(uint64_t start)
@@ -104,7 +92,7 @@ TEST(frames_get_names_wherever_their_module_lies)
 	const struct location *l;
 	int64_t before = -1, after = -1;
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	want(&t, TEST_TENANT, MOVED, pushed, 2);
 	ck_assert_int_eq(names_version(&t.s, TEST_TENANT, &before), 0);
 	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &p), 0);
@@ -147,7 +135,7 @@ TEST(a_tenant_with_many_modules_keeps_no_other_waiting)
 		CLEANUP_TEST_STORE struct test_store t = test_store();
 		const uint64_t one = 0x10;
 
-		add_worker(&t);
+		test_heartbeat(&t.s, TEST_HOST, 0);
 		for (uint64_t k = 0; k < 4; k++) {
 			/* at a fixed address each is a module */
 			uint64_t start = 0x100000 * (k + 1), at = start + one;
@@ -168,7 +156,7 @@ TEST(names_of_a_tenant_are_not_those_of_another)
 	const uint64_t pushed[] = {MOVED + 0x10};
 	CLEANUP_PROFILE struct profile *p = stack_of(MOVED, pushed, 1);
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	ck_assert_uint_eq(name_all(&t), 1);
 	ck_assert_int_eq(range_names_put(&t.s, "other", "web", &p), 0);
@@ -184,7 +172,7 @@ TEST(what_a_pushed_file_may_name_is_asked_for_when_it_is_read)
 	CLEANUP_PROFILE struct profile *p = stack_of(MOVED, read, 2);
 	CLEANUP_PROFILE struct profile *q = stack_of(ELSE, more, 2);
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &p), 0);
 	ck_assert_uint_eq(name_all(&t), 0); /* no file */
 	test_sql(&t,
@@ -212,7 +200,7 @@ TEST(the_names_of_a_tenant_have_a_version_of_their_own)
 	const uint64_t pushed[] = {MOVED + 0x10};
 	int64_t version = -1;
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	ck_assert_uint_eq(name_all(&t), 1);
 	ck_assert_int_eq(names_version(&t.s, "other", &version), 0);
@@ -231,7 +219,7 @@ TEST(modules_are_named_by_their_own_host)
 	CLEANUP_FREE uint64_t *addresses = NULL;
 	uint32_t n;
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	ck_assert_int_eq(names_claim(&t.s, "elsewhere", "", &m, &addresses, &n),
 	                 -ENOENT);
@@ -252,7 +240,7 @@ TEST(what_is_pushed_again_is_looked_for_once)
 
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	ck_assert_uint_eq(name_all(&t), 0); /* no worker could */
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	ck_assert_uint_eq(name_all(&t), 1);
 	want(&t, TEST_TENANT, ELSE, again, 1);
@@ -270,7 +258,7 @@ TEST(what_has_no_name_is_looked_for_again_when_files_came)
 	CLEANUP_FREE uint64_t *addresses = NULL;
 	uint32_t n;
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	ck_assert_int_eq(names_claim(&t.s, TEST_HOST, "", &m, &addresses, &n),
 	                 0);
@@ -291,7 +279,7 @@ TEST(what_kills_workers_is_given_up)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	const uint64_t pushed[] = {MOVED + 0x10};
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	want(&t, TEST_TENANT, MOVED, pushed, 1);
 	for (int i = 0; i < NAMES_TRIES; i++) {
 		CLEANUP_NAMES_MODULE struct names_module m = {0};
@@ -313,7 +301,7 @@ TEST(modules_of_a_tenant_are_limited)
 	const uint64_t pushed[] = {MOVED + 0x10};
 	char n[16];
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	test_sql(&t,
 	         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
 	         "FROM n WHERE i < 1000) INSERT INTO unnamed_module SELECT "
@@ -370,7 +358,7 @@ TEST(a_process_asks_for_the_names_of_pushed_frames_once)
 	CLEANUP(pushes_done) struct pushes p = PUSHES_INIT;
 	char n[16];
 
-	add_worker(&t);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	push_unnamed(&t, &p);
 	test_sql(&t, "SELECT COUNT(*) FROM unnamed_frame", n, sizeof(n));
 	ck_assert_str_eq(n, "3000");

@@ -54,7 +54,7 @@ new_blob(struct test_store *t)
 
 TEST(what_is_asked_is_claimed_once_by_its_host)
 {
-	struct test_store t = test_store();
+	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SYMBOLIZE struct symbolize y = {0}, none = {0};
 	char id[ID_MAX];
 
@@ -69,7 +69,6 @@ TEST(what_is_asked_is_claimed_once_by_its_host)
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &none), -ENOENT);
 	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	expect(&t, id, "running");
-	test_store_done(&t);
 }
 END
 
@@ -135,7 +134,7 @@ END
 
 TEST(other_tenants_and_unknown_sessions_are_not_found)
 {
-	struct test_store t = test_store();
+	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SYMBOLIZE struct symbolize y = {0};
 	char id[ID_MAX];
 
@@ -146,7 +145,6 @@ TEST(other_tenants_and_unknown_sessions_are_not_found)
 	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	ck_assert_int_eq(symbolize_ask(&t.s, "nobody", id, TEST_HOST), -ENOENT);
 	ck_assert_int_eq(symbolize_get(&t.s, "nobody", id, &y), -ENOENT);
-	test_store_done(&t);
 }
 END
 
@@ -187,7 +185,7 @@ END
 
 TEST(the_new_profile_takes_the_old_ones_place)
 {
-	struct test_store t = test_store();
+	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SYMBOLIZE struct symbolize y = {0};
 	CLEANUP_SESSION struct session s = {0};
 	struct blob b, found;
@@ -204,7 +202,6 @@ TEST(the_new_profile_takes_the_old_ones_place)
 	ck_assert_str_eq(s.quality, "{\"a\":1}");
 	ck_assert_int_eq(blob_of_session(&t.s, id, BLOB_PPROF, &found), 0);
 	ck_assert_str_eq(found.id, b.id);
-	test_store_done(&t);
 }
 END
 
@@ -222,31 +219,27 @@ uploaded(struct test_store *t, char id[static ID_MAX])
 
 TEST(an_upload_is_named_by_a_worker_of_the_store)
 {
-	struct test_store t = test_store();
+	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SYMBOLIZE struct symbolize y = {0};
 	CLEANUP_FREE char *host = NULL;
-	struct worker fleet = {.host = (char *)"apart",
-	                       .boot_id = (char *)"b",
-	                       .version = (char *)"1",
-	                       .capabilities = (char *)"{}",
-	                       .tenants = TEST_TENANT};
-	struct worker own = fleet;
+	const struct worker fleet = {.host = (char *)"apart",
+	                             .boot_id = (char *)"b",
+	                             .version = (char *)"1",
+	                             .capabilities = (char *)"{}",
+	                             .tenants = TEST_TENANT};
 	char id[ID_MAX];
 
 	uploaded(&t, id);
 	ck_assert_int_eq(worker_heartbeat(&t.s, &fleet, TEST_LEASE_MS), 0);
 	ck_assert_int_eq(symbolize_host(&t.s, TEST_TENANT, "svc", "", &host),
 	                 -ENOENT);
-	own.host = (char *)TEST_HOST;
-	own.tenants = NULL;
-	ck_assert_int_eq(worker_heartbeat(&t.s, &own, TEST_LEASE_MS), 0);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	ck_assert_int_eq(
 		symbolize_host(&t.s, TEST_TENANT, "svc", "apart", &host), 0);
 	ck_assert_str_eq(host, TEST_HOST);
 	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, host), 0);
 	ck_assert_int_eq(symbolize_claim(&t.s, TEST_HOST, &y), 0);
 	ck_assert_str_eq(y.origin, SESSION_UPLOAD);
-	test_store_done(&t);
 }
 END
 
@@ -254,15 +247,10 @@ TEST(a_capture_is_named_by_the_worker_that_took_it)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_FREE char *host = NULL;
-	struct worker w = {.boot_id = (char *)"b",
-	                   .version = (char *)"1",
-	                   .capabilities = (char *)"{}"};
-	static const char *const hosts[] = {"first", "second", "third"};
 
-	for (size_t i = 0; i < ARRAY_LEN(hosts); i++) {
-		w.host = (char *)hosts[i];
-		ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
-	}
+	test_heartbeat(&t.s, "first", 0);
+	test_heartbeat(&t.s, "second", 0);
+	test_heartbeat(&t.s, "third", 0);
 	ck_assert_int_eq(
 		symbolize_host(&t.s, TEST_TENANT, "svc", "second", &host), 0);
 	ck_assert_str_eq(host, "second");
@@ -343,7 +331,7 @@ END
 
 TEST(a_worker_that_was_given_up_changes_nothing)
 {
-	struct test_store t = test_store();
+	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SYMBOLIZE struct symbolize y = {0}, again = {0};
 	struct blob b, found;
 	char id[ID_MAX];
@@ -359,13 +347,12 @@ TEST(a_worker_that_was_given_up_changes_nothing)
 	ck_assert_int_eq(blob_of_session(&t.s, id, BLOB_PPROF, &found),
 	                 -ENOENT);
 	expect(&t, id, "running");
-	test_store_done(&t);
 }
 END
 
 TEST(what_kills_workers_is_not_tried_for_ever)
 {
-	struct test_store t = test_store();
+	CLEANUP_TEST_STORE struct test_store t = test_store();
 	char id[ID_MAX];
 
 	captured(&t, id);
@@ -379,7 +366,6 @@ TEST(what_kills_workers_is_not_tried_for_ever)
 	}
 	ck_assert_int_eq(symbolize_ask(&t.s, TEST_TENANT, id, TEST_HOST), 0);
 	expect(&t, id, "queued");
-	test_store_done(&t);
 }
 END
 
@@ -399,7 +385,7 @@ END
 
 TEST(a_deleted_session_takes_its_row_along)
 {
-	struct test_store t = test_store();
+	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SYMBOLIZE struct symbolize y = {0};
 	struct blob b;
 	char id[ID_MAX];
@@ -410,7 +396,6 @@ TEST(a_deleted_session_takes_its_row_along)
 	ck_assert_int_eq(session_delete(&t.s, TEST_TENANT, id), 0);
 	b = new_blob(&t);
 	ck_assert_int_eq(symbolize_finish(&t.s, &y, "[]", "{}", &b), -ESTALE);
-	test_store_done(&t);
 }
 END
 

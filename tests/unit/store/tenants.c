@@ -500,18 +500,6 @@ process_of(const char *host, const char *tenant)
 	};
 }
 
-static void
-alive(struct store *s, const char *host)
-{
-	const struct worker w = {.host = (char *)host,
-	                         .boot_id = (char *)"boot",
-	                         .version = (char *)"1",
-	                         .capabilities = (char *)"{}",
-	                         .pid = 7};
-
-	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
-}
-
 static size_t
 processes(struct store *s, const char *tenant)
 {
@@ -540,7 +528,7 @@ TEST(surveys_of_one_tenant_keep_no_other_waiting)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SURVEY struct survey_list l = {0};
 
-	alive(&t.s, TEST_HOST);
+	test_heartbeat(&t.s, TEST_HOST, 7);
 	for (int i = 0; i < SURVEYS_AT_ONCE; i++)
 		ck_assert_uint_eq(surveyed(&t.s, TEST_TENANT), 1);
 	db_skew_clock(t.s.db, 10);
@@ -643,7 +631,7 @@ TEST(a_host_with_a_key_is_its_own_tenants)
 	                         .tenants = "one two"};
 
 	ck_assert_int_eq(worker_heartbeat(&t.s, &w, TEST_LEASE_MS), 0);
-	alive(&t.s, "near");
+	test_heartbeat(&t.s, "near", 7);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_WORKERS struct worker_list l = {0};
 
@@ -671,8 +659,8 @@ TEST(processes_are_those_of_a_tenant_on_a_host)
 				    theirs = process_of(TEST_HOST, OTHER),
 				    far = process_of("host2", TEST_TENANT);
 
-	alive(&t.s, TEST_HOST);
-	alive(&t.s, "host2");
+	test_heartbeat(&t.s, TEST_HOST, 7);
+	test_heartbeat(&t.s, "host2", 7);
 	ck_assert_int_eq(process_put(&t.s, &own), 0);
 	ck_assert_int_eq(process_put(&t.s, &theirs), 0);
 	ck_assert_int_eq(process_put(&t.s, &far), 0);
@@ -694,9 +682,9 @@ TEST(states_of_services_are_the_tenants_own_on_live_hosts)
 				    gone = process_of("host3", TEST_TENANT);
 	char id[ID_MAX];
 
-	alive(&t.s, TEST_HOST);
-	alive(&t.s, "host2");
-	alive(&t.s, "host3");
+	test_heartbeat(&t.s, TEST_HOST, 7);
+	test_heartbeat(&t.s, "host2", 7);
+	test_heartbeat(&t.s, "host3", 7);
 	ck_assert_int_eq(worker_stop(&t.s, "host3"), 0);
 	ck_assert_int_eq(process_put(&t.s, &own), 0);
 	ck_assert_int_eq(process_put(&t.s, &theirs), 0);
@@ -744,8 +732,8 @@ TEST(numbers_of_descendants_are_those_of_a_tenant_on_a_host)
 	                         .service = (char *)TEST_SERVICE,
 	                         .followed = 3};
 
-	alive(&t.s, TEST_HOST);
-	alive(&t.s, "host2");
+	test_heartbeat(&t.s, TEST_HOST, 7);
+	test_heartbeat(&t.s, "host2", 7);
 	ck_assert_int_eq(process_tree_put(&t.s, &v), 0);
 	v.host = (char *)"host2";
 	ck_assert_int_eq(process_tree_put(&t.s, &v), 0);
@@ -766,8 +754,8 @@ TEST(a_worker_that_stops_takes_only_its_own_host_along)
 				    far = process_of("host2", TEST_TENANT);
 	int64_t asked, wanted, looked;
 
-	alive(&t.s, TEST_HOST);
-	alive(&t.s, "host2");
+	test_heartbeat(&t.s, TEST_HOST, 7);
+	test_heartbeat(&t.s, "host2", 7);
 	ck_assert_int_eq(process_put(&t.s, &own), 0);
 	ck_assert_int_eq(process_put(&t.s, &far), 0);
 	ck_assert_int_eq(worker_look_ask(&t.s, "host2", &asked), 0);

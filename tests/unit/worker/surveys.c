@@ -51,17 +51,6 @@ no_pid_file(void *arg, const char *path, int32_t *out)
 }
 static const struct match_reader reader = {.pid_file = no_pid_file};
 
-static void
-live_worker(struct store *s, const char *host)
-{
-	struct worker w = {.host = (char *)host,
-	                   .boot_id = "boot",
-	                   .version = "",
-	                   .capabilities = "{}"};
-
-	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
-}
-
 /* The worker of TEST_HOST answers for a tenant with that scope. */
 static void
 answer_within(struct store *s, struct conf_tenant *scope)
@@ -119,7 +108,7 @@ TEST(a_survey_tells_processes_of_the_tenant_and_counts_others)
 	};
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 
-	live_worker(&t.s, TEST_HOST);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_JSON json_t *j =
 			found(&t.s, rows[i].scope, rows[i].kind, rows[i].value);
@@ -179,7 +168,7 @@ TEST(a_program_is_listed_with_its_age_and_the_cpu_time_of_all_its_processes)
 	table.proc_fd = proc;
 	ck_assert_int_eq(clock_gettime(CLOCK_BOOTTIME, &now), 0);
 	procs[1].start_time = (uint64_t)((double)now.tv_sec * hz) / 2;
-	live_worker(&t.s, TEST_HOST);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	j = found(&t.s, &web_only, "", "");
 	table.proc_fd = -1;
 	remove_stat(proc, "10");
@@ -207,7 +196,7 @@ TEST(a_program_has_no_processes_outside_of_the_scope)
 	int64_t counted = 0;
 	size_t i;
 
-	live_worker(&t.s, TEST_HOST);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	j = found(&t.s, &masters_only, "", "");
 	json_array_foreach(json_object_get(j, "processes"), i, p)
 		counted += number(p, "pid") == 10 ? number(p, "processes") : 0;
@@ -237,7 +226,7 @@ TEST(of_too_many_programs_the_busiest_are_listed)
 	put_stat(proc, last,
 	         "1 (nginx) S 1 1 1 0 -1 0 0 0 0 0 9 9 0 0 20 0 1 0 5 0 7");
 	table = (struct proc_table){.items = many, .n = MANY, .proc_fd = proc};
-	live_worker(&t.s, TEST_HOST);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	j = found(&t.s, &web_only, "", "");
 	table = before;
 	remove_stat(proc, last);
@@ -258,8 +247,8 @@ TEST(a_survey_of_no_worker_or_another_host_has_no_answer)
 
 	ck_assert_int_eq(survey_ask(&t.s, TEST_TENANT, "", "", "", id),
 	                 -EHOSTDOWN);
-	live_worker(&t.s, TEST_HOST);
-	live_worker(&t.s, "host2");
+	test_heartbeat(&t.s, TEST_HOST, 0);
+	test_heartbeat(&t.s, "host2", 0);
 	ck_assert_int_eq(survey_ask(&t.s, TEST_TENANT, "", "", "host3", id),
 	                 -EHOSTDOWN);
 	ck_assert_int_eq(survey_ask(&t.s, TEST_TENANT, "", "", "", id), 0);
@@ -278,7 +267,7 @@ TEST(a_survey_is_forgotten)
 	CLEANUP_SURVEY struct survey_list l = {0};
 	char id[ID_MAX];
 
-	live_worker(&t.s, TEST_HOST);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	ck_assert_int_eq(survey_ask(&t.s, TEST_TENANT, "", "", TEST_HOST, id),
 	                 0);
 	ck_assert_int_eq(survey_forget(&t.s, id), 0);
@@ -291,7 +280,7 @@ TEST(a_match_that_the_api_did_not_check_selects_nothing)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 
-	live_worker(&t.s, TEST_HOST);
+	test_heartbeat(&t.s, TEST_HOST, 0);
 	for (int i = 0; i < 2; i++) {
 		CLEANUP_JSON json_t *j = found(&t.s, &web_only,
 		                               i ? "cmdline" : "colour",

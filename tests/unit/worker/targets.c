@@ -308,15 +308,10 @@ struct rig {
 static void
 host_init(struct rig *h)
 {
-	struct worker w = {.host = TEST_HOST,
-	                   .boot_id = "boot",
-	                   .version = "",
-	                   .capabilities = "{}"};
-
 	*h = (struct rig){.store = test_store(),
 	                  .conf = {.tenants = &everything, .ntenants = 1},
 	                  .targets = {.host = TEST_HOST, .boot_id = "boot"}};
-	ck_assert_int_eq(worker_heartbeat(&h->store.s, &w, TEST_LEASE_MS), 0);
+	test_heartbeat(&h->store.s, TEST_HOST, 0);
 	ck_assert_int_eq(targets_load(&h->targets, &h->store.s), 0);
 	h->table = (struct proc_table){.items = h->procs};
 }

@@ -445,6 +445,16 @@ test_claim(struct store *s, struct job *out)
 }
 
 void
+test_finish(struct store *s, const struct job *j,
+            const struct session_result *r, const struct blob *blob)
+{
+	const struct job_end end = {"done", "", "", r, blob, NULL, NULL};
+	const struct job_ref ref = job_ref(j);
+
+	ck_assert_int_eq(job_finish(s, &ref, &end), 0);
+}
+
+void
 test_blob(struct store *s, const char *text, struct blob *out)
 {
 	CLEANUP_BLOB_WRITER struct blob_writer w = BLOB_WRITER_INIT;

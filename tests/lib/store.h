@@ -64,5 +64,8 @@ struct session_result test_result(void);
 /* Enqueues test_ask() with another type for each i: "type0", "type1", ... */
 void test_enqueue(struct store *s, int i, char id[static ID_MAX]);
 void test_claim(struct store *s, struct job *out);
+/* Ends a job that was claimed as done; blob may be NULL. */
+void test_finish(struct store *s, const struct job *j,
+                 const struct session_result *r, const struct blob *blob);
 /* Stores a text as the bytes of a blob. */
 void test_blob(struct store *s, const char *text, struct blob *out);

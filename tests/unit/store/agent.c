@@ -99,14 +99,11 @@ TEST(a_result_stays_until_it_is_forgotten)
 	CLEANUP_SESSION struct session s = {0};
 	CLEANUP_JOB struct job got = {0};
 	struct blob blob, found;
-	struct job_end end = {"done", "", "", &result, &blob, NULL, NULL};
-	struct job_ref ref;
 
 	ck_assert_int_eq(agent_take(&t.s, HOST, &j), 0);
 	ck_assert_int_eq(job_claim(&t.s, HOST, TEST_LEASE_MS, 8, &got), 0);
-	ref = job_ref(&got);
 	test_blob(&t.s, "profile", &blob);
-	ck_assert_int_eq(job_finish(&t.s, &ref, &end), 0);
+	test_finish(&t.s, &got, &result, &blob);
 	ck_assert_int_eq(agent_held(&t.s, &l), 0);
 	ck_assert_str_eq(l.items[0].status, SESSION_COMPLETED);
 	ck_assert_str_eq(l.items[0].state, "done");

@@ -202,14 +202,11 @@ capture(struct test_store *t, const char *build_id, char out[static ID_MAX])
 	                                      .quality = "{}",
 	                                      .unnamed = &build_id,
 	                                      .nunnamed = 1};
-	struct job_end end = {"done", "", "", &result, NULL, NULL, NULL};
 	CLEANUP_JOB struct job j = {0};
-	struct job_ref ref;
 
 	ck_assert_int_eq(job_enqueue(&t->s, &ask, TEST_HOST, out), 0);
 	test_claim(&t->s, &j);
-	ref = job_ref(&j);
-	ck_assert_int_eq(job_finish(&t->s, &ref, &end), 0);
+	test_finish(&t->s, &j, &result, NULL);
 }
 
 /* Claims the session that is to be named next; "" if there is none. */

@@ -288,15 +288,12 @@ TEST(finishing_stores_result_blob_and_state_together)
 	CLEANUP_JOB struct job j = {0};
 	struct session_result r = test_result();
 	struct blob b, found;
-	struct job_end end = {"done", "", "", &r, &b, NULL, NULL};
-	struct job_ref ref;
 	char id[ID_MAX];
 
 	test_enqueue(&t.s, 0, id);
 	test_claim(&t.s, &j);
 	test_blob(&t.s, "profile", &b);
-	ref = job_ref(&j);
-	ck_assert_int_eq(job_finish(&t.s, &ref, &end), 0);
+	test_finish(&t.s, &j, &r, &b);
 	ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &v), 0);
 	ck_assert_str_eq(v.status, SESSION_COMPLETED);
 	ck_assert_int_eq(v.sample_count, 500);
@@ -332,8 +329,6 @@ TEST(a_session_starts_when_its_sampling_began)
 		CLEANUP_SESSION struct session before = {0}, v = {0};
 		CLEANUP_JOB struct job j = {0};
 		struct session_result r = test_result();
-		struct job_end end = {"done", "", "", &r, NULL, NULL, NULL};
-		struct job_ref ref;
 		char id[ID_MAX];
 
 		test_enqueue(&t.s, 0, id);
@@ -341,9 +336,8 @@ TEST(a_session_starts_when_its_sampling_began)
 		ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &before),
 		                 0);
 		db_skew_clock(t.s.db, HOUR_MS);
-		ref = job_ref(&j);
 		r.age_ms = ages[i].age_ms;
-		ck_assert_int_eq(job_finish(&t.s, &ref, &end), 0);
+		test_finish(&t.s, &j, &r, NULL);
 		ck_assert_int_eq(session_get(&t.s, TEST_TENANT, id, &v), 0);
 		if (ages[i].at_claim) {
 			ck_assert_int_eq(v.started_ms, before.started_ms);

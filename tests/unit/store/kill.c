@@ -49,12 +49,10 @@ static void
 run_one(struct store *s, const struct job *j)
 {
 	struct session_result r = test_result();
-	struct job_ref ref = job_ref(j);
 	struct blob b;
-	struct job_end end = {"done", "", "", &r, &b, NULL, NULL};
 
 	test_blob(s, j->session, &b); /* the profile names its session */
-	ck_assert_int_eq(job_finish(s, &ref, &end), 0);
+	test_finish(s, j, &r, &b);
 }
 
 /* Takes over jobs, as a starting worker does, then works for ever; writes the

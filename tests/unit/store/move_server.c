@@ -47,14 +47,11 @@ add_session(struct store *s, char id[static ID_MAX])
 	const struct session_result result = test_result();
 	CLEANUP_JOB struct job j = {0};
 	struct blob blob;
-	struct job_end end = {"done", "", "", &result, &blob, NULL, NULL};
-	struct job_ref ref;
 
 	ck_assert_int_eq(job_enqueue(s, &ask, TEST_HOST, id), 0);
 	test_claim(s, &j);
-	ref = job_ref(&j);
 	test_blob(s, TEXT, &blob);
-	ck_assert_int_eq(job_finish(s, &ref, &end), 0);
+	test_finish(s, &j, &result, &blob);
 }
 
 /* Adds windows, one of them without bytes. */

@@ -588,15 +588,12 @@ TEST(a_capture_begins_below_the_limit_of_bytes_and_ends_above)
 	const struct session_result result = test_result();
 	CLEANUP_JOB struct job j = {0};
 	struct blob blob;
-	const struct job_end end = {"done", "", "", &result, &blob, NULL, NULL};
-	struct job_ref ref;
 
 	fill(&f, QUOTA_bytes);
 	ck_assert_int_eq(captures_per_hour_add(&f.t.s, TEST_TENANT, 10), 0);
 	test_claim(&f.t.s, &j);
-	ref = job_ref(&j);
 	test_blob(&f.t.s, "0123456789", &blob);
-	ck_assert_int_eq(job_finish(&f.t.s, &ref, &end), 0);
+	test_finish(&f.t.s, &j, &result, &blob);
 	ck_assert_int_eq(held(&f.t.s, TEST_TENANT, QUOTA_bytes), LIMIT + 10);
 	ck_assert_int_eq(captures_per_hour_add(&f.t.s, TEST_TENANT, 11),
 	                 -EXFULL);

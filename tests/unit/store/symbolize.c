@@ -17,15 +17,12 @@ captured_of(struct test_store *t, const char *tenant, char id[static ID_MAX])
 	struct session_ask ask = test_ask();
 	struct session_result result = {.top_functions = "[]",
 	                                .quality = "{\"frames\":9}"};
-	struct job_end end = {"done", "", "", &result, NULL, NULL, NULL};
 	CLEANUP_JOB struct job j = {0};
-	struct job_ref ref;
 
 	ask.tenant = tenant;
 	ck_assert_int_eq(job_enqueue(&t->s, &ask, TEST_HOST, id), 0);
 	test_claim(&t->s, &j);
-	ref = job_ref(&j);
-	ck_assert_int_eq(job_finish(&t->s, &ref, &end), 0);
+	test_finish(&t->s, &j, &result, NULL);
 }
 
 static void

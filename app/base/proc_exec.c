@@ -7,15 +7,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-static int
-read_proc(int proc_fd, int32_t pid, const char *file, struct buf *out)
+int
+proc_read(int dir_fd, int32_t pid, const char *file, struct buf *out)
 {
 	char path[64];
 
 	buf_clear(out);
 	snprintf(path, sizeof(path), "%s%d/%s",
-	         proc_fd == AT_FDCWD ? "/proc/" : "", pid, file);
-	return file_read(proc_fd, path, out);
+	         dir_fd == AT_FDCWD ? "/proc/" : "", pid, file);
+	return file_read(dir_fd, path, out);
 }
 
 bool
@@ -24,9 +24,9 @@ proc_in_exec(int proc_fd, int32_t pid)
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 	/* in any other state, an execve blocks readers only briefly */
-	return !read_proc(proc_fd, pid, "statm", &text) &&
+	return !proc_read(proc_fd, pid, "statm", &text) &&
 	       proc_has_no_code(buf_str(&text)) &&
-	       !read_proc(proc_fd, pid, "status", &text) &&
+	       !proc_read(proc_fd, pid, "status", &text) &&
 	       proc_status_state(buf_str(&text)) == 'D';
 }
 
@@ -35,5 +35,5 @@ proc_read_stat(int proc_fd, int32_t pid, struct buf *out)
 {
 	return proc_in_exec(proc_fd, pid)
 	               ? -ETIMEDOUT
-	               : read_proc(proc_fd, pid, "stat", out);
+	               : proc_read(proc_fd, pid, "stat", out);
 }

@@ -1,5 +1,5 @@
 /*
- * Processes whose files in /proc block the reader.
+ * The files of processes in /proc, some of which may block their reader.
  */
 #pragma once
 
@@ -8,6 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * Reads a file of a process or thread in place of what out has.
+ *   Shape    dir_fd has a folder for each, as /proc and /proc/PID/task have;
+ *            AT_FDCWD: the /proc of this process
+ *   Errors   as file_read()
+ */
+MUST_CHECK int
+proc_read(int dir_fd, int32_t pid, const char *file, struct buf *out);
 /*
  * True while an execve(2) of the process waits for its old memory to be freed,
  * which a FUSE file system of its own can delay for ever. Most files and links

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/proc_exec.h"
 #include "base/proc_text.h"
 #include "capture/host/allocs.skel.h"
 #include "probe_watch.h"
@@ -323,10 +324,8 @@ add_ends(int tasks, int32_t tid, struct awake *sum)
 {
 	CLEANUP_BUF struct buf status = BUF_INIT(BUF_MAX_SMALL);
 	const char *number;
-	char path[64];
 
-	snprintf(path, sizeof(path), "%d/status", tid);
-	if (file_read(tasks, path, &status))
+	if (proc_read(tasks, tid, "status", &status))
 		return;
 	number = proc_status_field(buf_str(&status), "voluntary_ctxt_switches");
 	sum->ends += number ? atoll(number) : 0;

@@ -1,8 +1,8 @@
 #include "java_attach.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/folder.h"
+#include "base/proc_exec.h"
 #include "java_socket.h"
 #include "java_text.h"
 #include "opener_grants.h"
@@ -24,11 +24,8 @@
 static int
 read_proc(int32_t pid, const char *name, struct buf *out)
 {
-	char path[128];
-	int rc;
+	int rc = proc_read(AT_FDCWD, pid, name, out);
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	rc = file_read(AT_FDCWD, path, out);
 	return rc == -ENOENT ? -ESRCH : rc;
 }
 
@@ -56,15 +53,13 @@ static int32_t
 thread_named(int32_t pid, const char *name)
 {
 	CLEANUP_FOLDER DIR *tasks = NULL;
-	char path[64];
 	int32_t tid;
 	int rc = folder_open_tasks(AT_FDCWD, pid, &tasks);
 
 	while (!rc && (tid = folder_next_number(tasks))) {
 		CLEANUP_BUF struct buf comm = BUF_INIT(BUF_MAX_SMALL);
 
-		snprintf(path, sizeof(path), "task/%d/comm", tid);
-		if (!read_proc(pid, path, &comm) &&
+		if (!proc_read(dirfd(tasks), tid, "comm", &comm) &&
 		    !strncmp(buf_str(&comm), name, strlen(name)) &&
 		    buf_str(&comm)[strlen(name)] == '\n')
 			return tid;

@@ -8,6 +8,7 @@
  */
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/proc_exec.h"
 #include "base/proc_text.h"
 #include "opener.h"
 #include "opener_local.h"
@@ -335,11 +336,8 @@ static int
 inner_pid(int32_t pid, int32_t *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
-	int rc;
+	int rc = proc_read(AT_FDCWD, pid, "status", &text);
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	rc = file_read(AT_FDCWD, path, &text);
 	if (rc)
 		return rc;
 	return proc_parse_inner(buf_str(&text), out) ? -ENODATA : 0;
@@ -487,14 +485,10 @@ static int
 read_as(int32_t pid)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
 	uint32_t uid, gid;
-	int rc;
+	int rc = proc_read(AT_FDCWD, pid, "status", &text)
+	                 ?: proc_parse_fs_ids(buf_str(&text), &uid, &gid);
 
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	rc = file_read(AT_FDCWD, path, &text);
-	if (!rc)
-		rc = proc_parse_fs_ids(buf_str(&text), &uid, &gid);
 	if (rc)
 		return rc == -ENOENT ? -ESRCH : rc;
 	setfsgid(gid);

@@ -56,10 +56,8 @@ static bool
 read_unit(int32_t pid, char out[static PROC_UNIT_MAX])
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	if (file_read(AT_FDCWD, path, &text))
+	if (proc_read(AT_FDCWD, pid, "cgroup", &text))
 		return false;
 	proc_parse_unit(buf_str(&text), out);
 	return true;
@@ -77,11 +75,9 @@ static int32_t
 process_of_thread(int32_t tid)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
 	int32_t pid;
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	if (tid <= 0 || file_read(AT_FDCWD, path, &text) ||
+	if (tid <= 0 || proc_read(AT_FDCWD, tid, "status", &text) ||
 	    proc_parse_process(buf_str(&text), &pid))
 		return 0;
 	return pid;

@@ -8,6 +8,7 @@
 #include "opener_groups.h"
 
 #include "base/file.h"
+#include "base/proc_exec.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -70,11 +71,9 @@ int
 groups_read(struct opener_groups *g, int32_t pid, struct host_usage *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64], group[sizeof(g->path)];
-	int rc;
+	char group[sizeof(g->path)];
+	int rc = proc_read(AT_FDCWD, pid, "cgroup", &text);
 
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	rc = file_read(AT_FDCWD, path, &text);
 	if (rc || !proc_parse_cpu_group(buf_str(&text), group, sizeof(group)))
 		return rc;
 	keep_shared(g, group);

@@ -1,6 +1,6 @@
 #include "opener_local.h"
 
-#include "base/file.h"
+#include "base/proc_exec.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -56,11 +56,7 @@ open_place(int dir, const char *path, uint64_t resolve)
 static int
 read_mounts(int32_t pid, struct buf *out)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/mountinfo", pid);
-	buf_clear(out);
-	return file_read(AT_FDCWD, path, out);
+	return proc_read(AT_FDCWD, pid, "mountinfo", out);
 }
 
 /* Returns the id of the mount that a file was opened in; 0 if unknown. */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/proc_exec.h"
 #include "sandbox/privilege.h"
 
 #include <errno.h>
@@ -57,8 +58,7 @@ lies_in_variables(int32_t pid, uint64_t address)
 
 	snprintf(name, sizeof(name), "/proc/%d/exe", pid);
 	n = readlink(name, exe, sizeof(exe) - 1);
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	if (n <= 0 || file_read(AT_FDCWD, name, &text) || !text.len)
+	if (n <= 0 || proc_read(AT_FDCWD, pid, "maps", &text) || !text.len)
 		return false;
 	exe[n] = '\0';
 	rest = text.p;

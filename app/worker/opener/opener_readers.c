@@ -1,9 +1,9 @@
 #include "opener_readers.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/proc_exec.h"
 #include "base/proc_text.h"
 #include "opener.h"
 #include "sandbox/sandbox.h"
@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
@@ -356,10 +355,8 @@ static char
 state_of(const struct reader *row)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", row->pid);
-	return file_read(AT_FDCWD, path, &text)
+	return proc_read(AT_FDCWD, row->pid, "stat", &text)
 	               ? 0
 	               : proc_parse_state(buf_str(&text));
 }

@@ -1,11 +1,10 @@
 /* Finds settings of allocators in the environment with which a process
  * started. */
-#include "base/file.h"
+#include "base/proc_exec.h"
 #include "capture/quality.h"
 #include "opener.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_ENVIRON ((size_t)8 << 20) /* the kernel's limit is 6 MiB */
@@ -35,13 +34,10 @@ int
 read_settings(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(MAX_ENVIRON);
-	char path[64];
 	const char *p;
-	int rc;
+	int rc = proc_read(AT_FDCWD, ask->pid, "environ", &text);
 
 	(void)o;
-	snprintf(path, sizeof(path), "/proc/%d/environ", ask->pid);
-	rc = file_read(AT_FDCWD, path, &text);
 	if (rc)
 		return rc;
 	p = buf_str(&text);

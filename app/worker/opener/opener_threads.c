@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/proc_exec.h"
 #include "base/proc_text.h"
 #include "capture/threads.h"
 #include "opener.h"
@@ -56,7 +57,6 @@ open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 	CLEANUP_BUF struct buf text = BUF_INIT(MAPS_MAX);
 	char path[64];
 	struct stat st;
-	int rc;
 
 	(void)o;
 	if (ask->pid <= 0)
@@ -65,9 +65,8 @@ open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 	snprintf(path, sizeof(path), "/proc/%d/task", ask->pid);
 	if (!stat(path, &st) && st.st_nlink > 2)
 		out->reply.value = (uint32_t)st.st_nlink - 2;
-	snprintf(path, sizeof(path), "/proc/%d/maps", ask->pid);
-	rc = file_read(AT_FDCWD, path, &text);
-	return rc ? rc : give_rows(&text, out);
+	return proc_read(AT_FDCWD, ask->pid, "maps", &text)
+	               ?: give_rows(&text, out);
 }
 
 /* --- names ---------------------------------------------------------------- */
@@ -76,11 +75,9 @@ static bool
 read_name(int tasks, int32_t tid, char out[static HOST_COMM_MAX])
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
 	size_t n;
 
-	snprintf(path, sizeof(path), "%d/comm", tid);
-	if (file_read(tasks, path, &text))
+	if (proc_read(tasks, tid, "comm", &text))
 		return false;
 	n = text.len ? text.len - 1 : 0; /* without its newline */
 	if (n >= HOST_COMM_MAX)
@@ -94,10 +91,8 @@ static bool
 read_inner_of(int tasks, int32_t tid, int32_t *out)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
 
-	snprintf(path, sizeof(path), "%d/status", tid);
-	return !file_read(tasks, path, &text) &&
+	return !proc_read(tasks, tid, "status", &text) &&
 	       !proc_parse_inner(buf_str(&text), out);
 }
 
@@ -131,12 +126,9 @@ static int
 read_sizes(int32_t pid, uint64_t *mapped, uint64_t *anonymous)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
-	int rc;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", pid);
-	rc = file_read(AT_FDCWD, path, &text);
-	return rc ? rc : proc_parse_memory(buf_str(&text), mapped, anonymous);
+	return proc_read(AT_FDCWD, pid, "statm", &text)
+	               ?: proc_parse_memory(buf_str(&text), mapped, anonymous);
 }
 
 static bool
@@ -152,19 +144,14 @@ static int32_t
 find_living(int32_t pid, struct buf *stat)
 {
 	CLEANUP_FOLDER DIR *tasks = NULL;
-	char path[64];
 	int32_t tid;
 
 	if (folder_open_tasks(AT_FDCWD, pid, &tasks))
 		return 0;
-	for (int n = 0; n < MAX_ENDED && (tid = folder_next_number(tasks));
-	     n++) {
-		snprintf(path, sizeof(path), "%d/stat", tid);
-		buf_clear(stat);
-		if (!file_read(dirfd(tasks), path, stat) &&
+	for (int n = 0; n < MAX_ENDED && (tid = folder_next_number(tasks)); n++)
+		if (!proc_read(dirfd(tasks), tid, "stat", stat) &&
 		    !has_ended(buf_str(stat)))
 			return tid;
-	}
 	return 0;
 }
 
@@ -172,14 +159,12 @@ static enum host_halt
 find_halt(int32_t pid, struct buf *stat)
 {
 	CLEANUP_BUF struct buf wchan = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
 
 	if (has_ended(buf_str(stat)))
 		pid = find_living(pid, stat);
 	if (proc_is_halted(buf_str(stat)))
 		return HOST_STOPPED;
-	snprintf(path, sizeof(path), "/proc/%d/wchan", pid);
-	return !file_read(AT_FDCWD, path, &wchan) &&
+	return !proc_read(AT_FDCWD, pid, "wchan", &wchan) &&
 	                       proc_is_frozen(buf_str(stat), buf_str(&wchan))
 	               ? HOST_FROZEN
 	               : HOST_NOT_HALTED;
@@ -240,7 +225,7 @@ read_use(int32_t pid, struct host_usage *out, enum host_use use,
          struct opener_groups *groups)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64], comm[PROC_COMM_MAX];
+	char comm[PROC_COMM_MAX];
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t ticks, pages, began, hz = (uint64_t)sysconf(_SC_CLK_TCK);
 	uint64_t mapped, anonymous;
@@ -249,14 +234,10 @@ read_use(int32_t pid, struct host_usage *out, enum host_use use,
 	*out = (struct host_usage){.pid = pid};
 	if (use == HOST_USE_HINDRANCE)
 		return read_hindrance(pid, out, groups);
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	rc = file_read(AT_FDCWD, path, &text);
-	if (!rc)
-		rc = proc_parse_usage(buf_str(&text), &ticks, &pages);
-	if (!rc)
-		rc = proc_parse_stat(buf_str(&text), comm, &began);
-	if (!rc)
-		rc = read_sizes(pid, &mapped, &anonymous);
+	rc = proc_read(AT_FDCWD, pid, "stat", &text)
+	             ?: proc_parse_usage(buf_str(&text), &ticks, &pages)
+	             ?: proc_parse_stat(buf_str(&text), comm, &began)
+	             ?: read_sizes(pid, &mapped, &anonymous);
 	if (rc)
 		return rc;
 	*out = (struct host_usage){
@@ -488,10 +469,8 @@ static bool
 is_traced(const struct thread_batch *b, int32_t tid)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
-	char path[64];
 
-	snprintf(path, sizeof(path), "%d/status", tid);
-	return !file_read(b->task, path, &text) &&
+	return !proc_read(b->task, tid, "status", &text) &&
 	       proc_is_traced(buf_str(&text));
 }
 

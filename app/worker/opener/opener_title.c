@@ -1,5 +1,5 @@
 /* Reads the name that people know a process by. */
-#include "base/file.h"
+#include "base/proc_exec.h"
 #include "base/proc_text.h"
 #include "base/title.h"
 #include "opener.h"
@@ -45,7 +45,7 @@ read_title(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
 	CLEANUP_BUF struct buf group = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf title = BUF_INIT(HOST_MAX_PATH - 1);
-	char unit[PROC_UNIT_MAX] = "", command[PROC_CMDLINE_MAX], path[64],
+	char unit[PROC_UNIT_MAX] = "", command[PROC_CMDLINE_MAX],
 	     exe[HOST_MAX_PATH];
 	int rc = read_program(ask->pid, exe);
 
@@ -54,8 +54,7 @@ read_title(struct opener *o, const struct host_ask *ask, struct answer *out)
 		rc = read_command(ask->pid, command);
 	if (rc)
 		return rc;
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", ask->pid);
-	if (!file_read(AT_FDCWD, path, &group))
+	if (!proc_read(AT_FDCWD, ask->pid, "cgroup", &group))
 		proc_parse_unit(buf_str(&group), unit);
 	title_put(&(struct title_facts){unit, exe, command}, &title);
 	rc = buf_err(&title);

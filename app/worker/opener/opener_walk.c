@@ -1,6 +1,6 @@
 #include "opener_walk.h"
 
-#include "base/file.h"
+#include "base/proc_exec.h"
 #include "base/proc_text.h"
 #include "capture/host.h"
 #include "opener.h"
@@ -160,8 +160,7 @@ opener_find_host(struct opener *o)
 			o->host = pid;
 			return 0;
 		}
-		snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-		rc = file_read(AT_FDCWD, path, &text)
+		rc = proc_read(AT_FDCWD, pid, "stat", &text)
 		             ?: proc_parse_parent(buf_str(&text), &pid);
 	}
 	return rc ?: -ESRCH;

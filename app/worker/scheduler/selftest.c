@@ -7,6 +7,7 @@
 #include "base/json_out.h"
 #include "base/log.h"
 #include "base/path.h"
+#include "base/proc_exec.h"
 #include "base/proc_text.h"
 #include "base/quantity.h"
 #include "base/shortage.h"
@@ -93,10 +94,8 @@ read_opener(int proc_fd, struct facts *f)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	const char *caps, *uid;
-	char path[64];
 
-	snprintf(path, sizeof(path), "%d/status", (int)getppid());
-	if (file_read(proc_fd, path, &text))
+	if (proc_read(proc_fd, getppid(), "status", &text))
 		return;
 	caps = strstr(buf_str(&text), "\nCapEff:");
 	uid = strstr(buf_str(&text), "\nUid:");
@@ -449,11 +448,9 @@ is_of_the_worker(int proc_fd, int32_t pid)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	int32_t parent = 0;
-	char path[64];
 
-	snprintf(path, sizeof(path), "%d/stat", (int)pid);
 	return pid == getppid() ||
-	       (!file_read(proc_fd, path, &text) &&
+	       (!proc_read(proc_fd, pid, "stat", &text) &&
 	        !proc_parse_parent(buf_str(&text), &parent) &&
 	        parent == getppid());
 }

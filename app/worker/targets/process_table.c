@@ -68,19 +68,6 @@ proc_table_find(const struct proc_table *t, int32_t pid)
 	return find(t, pid);
 }
 
-/* Reads a file of a process. The kernel writes it, but the process, which may
- * be any user's, chooses its name and command line. */
-static int
-read_proc(const struct proc_table *t, int32_t pid, const char *file,
-          struct buf *out)
-{
-	char path[64];
-
-	buf_clear(out);
-	snprintf(path, sizeof(path), "%d/%s", pid, file);
-	return file_read(t->proc_fd, path, out);
-}
-
 /* Returns another thread of a process whose first thread has ended, to read the
  * process through; pid if there is none. */
 static int32_t
@@ -128,7 +115,7 @@ read_groups(struct proc_table *t, struct proc *p, struct buf *text,
 	char unit[PROC_UNIT_MAX] = "";
 	int rc = 0;
 
-	if (!read_proc(t, p->pid, "cgroup", text)) {
+	if (!proc_read(t->proc_fd, p->pid, "cgroup", text)) {
 		proc_parse_unit(buf_str(text), unit);
 		rc = containers_find(&t->containers, buf_str(text), now_ns,
 		                     &p->container);
@@ -153,7 +140,7 @@ static int
 read_rest(struct proc_table *t, struct proc *p, struct buf *text,
           int64_t now_ns)
 {
-	int rc = read_proc(t, p->pid, "status", text);
+	int rc = proc_read(t->proc_fd, p->pid, "status", text);
 
 	if (!rc)
 		rc = proc_parse_uid(buf_str(text), &p->uid);

@@ -30,6 +30,8 @@
 
 #include <string.h>
 
+struct service;
+
 /* Things that live as long as the process. */
 struct env {
 	const struct conf *conf;
@@ -214,6 +216,15 @@ int fail_value(struct call *c, const char *name, const char *expected,
 /* Fails with the error that a store call's -errno means to a client; an
  * unexpected one is logged. */
 int fail_store(struct call *c, int rc);
+/* The same; -ENOENT means that the caller's tenant has no such service. */
+int fail_service(struct call *c, int rc, const char *name);
+/*
+ * Finds a service of the caller's tenant.
+ *   Owns     service_done() it; out may be NULL
+ *   Errors   -1 with the reply
+ */
+MUST_CHECK int
+call_service(struct call *c, const char *name, struct service *out);
 
 /* --- what one call may take ----------------------------------------------- */
 

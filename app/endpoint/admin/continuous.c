@@ -14,13 +14,6 @@
 
 #define TYPE_LIST 256
 
-static int
-unknown(struct call *c, const char *service)
-{
-	detail_text(c, "service", service);
-	return fail(c, UnknownService, service);
-}
-
 /* Writes the members of a row. Returns -errno when the store failed. */
 static int
 put_continuous(struct call *c, const struct continuous_view *view,
@@ -48,9 +41,7 @@ answer_continuous(struct call *c, const char *service)
 
 	if (!rc)
 		rc = put_continuous(c, &view, &v, answer_json(c));
-	if (rc)
-		return rc == -ENOENT ? unknown(c, service) : fail_store(c, rc);
-	return answer_end(c);
+	return rc ? fail_service(c, rc, service) : answer_end(c);
 }
 
 static bool
@@ -106,13 +97,11 @@ check_types(struct call *c, const struct continuous *v)
 {
 	CLEANUP_SERVICE struct service s = {0};
 	CLEANUP_JSON json_t *types = json_loads(v->types, 0, NULL);
-	int rc = service_get(&c->env->store, v->tenant, v->service, &s);
 	size_t i;
 	json_t *type;
 
-	if (rc)
-		return rc == -ENOENT ? unknown(c, v->service)
-		                     : fail_store(c, rc);
+	if (call_service(c, v->service, &s))
+		return -1;
 	json_array_foreach(types, i, type)
 		if (start_check_type(c, json_string_value(type), &s))
 			return -1;
@@ -162,9 +151,8 @@ continuous_post(struct call *c)
 		return -1;
 	if (!rc)
 		rc = put(c, &v);
-	if (rc)
-		return rc == -ENOENT ? unknown(c, service) : fail_store(c, rc);
-	return answer_continuous(c, service);
+	return rc ? fail_service(c, rc, service)
+	          : answer_continuous(c, service);
 }
 
 int
@@ -214,7 +202,6 @@ continuous_remove(struct call *c)
 	const char *service = param_text(c, P_DeleteContinuous_service);
 	int rc = delete_noted(c, service);
 
-	if (rc)
-		return rc == -ENOENT ? unknown(c, service) : fail_store(c, rc);
-	return answer_empty(c, c->route->status);
+	return rc ? fail_service(c, rc, service)
+	          : answer_empty(c, c->route->status);
 }

@@ -9,13 +9,6 @@
 
 #define SERVICES_PATH "/api/v1/services/"
 
-static int
-unknown(struct call *c, const char *name)
-{
-	detail_text(c, "service", name);
-	return fail(c, UnknownService, name);
-}
-
 /* Answers with the stored service. */
 static int
 answer_service(struct call *c, const char *name)
@@ -25,13 +18,12 @@ answer_service(struct call *c, const char *name)
 	CLEANUP_JSON json_t *problems = NULL;
 	struct store *store = &c->env->store;
 	struct buf *out;
-	int rc = service_get(store, c->caller.tenant, name, &s);
+	int rc;
 
-	if (rc == -ENOENT)
-		return unknown(c, name);
-	if (!rc)
-		rc = lacks_read(store, c->caller.tenant, &lacks)
-		             ?: collectors_problems(&lacks.workers, &problems);
+	if (call_service(c, name, &s))
+		return -1;
+	rc = lacks_read(store, c->caller.tenant, &lacks)
+	             ?: collectors_problems(&lacks.workers, &problems);
 	if (rc)
 		return fail_store(c, rc);
 	out = answer_json(c);
@@ -79,16 +71,14 @@ int
 service_contents_get(struct call *c)
 {
 	const char *name = param_text(c, P_GetServiceContents_name);
-	CLEANUP_SERVICE struct service s = {0};
 	struct store *store = &c->env->store;
 	struct service_contents held;
 	struct buf *out;
-	int rc = service_get(store, c->caller.tenant, name, &s);
+	int rc;
 
-	if (rc == -ENOENT)
-		return unknown(c, name);
-	if (!rc)
-		rc = service_contents(store, c->caller.tenant, name, &held);
+	if (call_service(c, name, NULL))
+		return -1;
+	rc = service_contents(store, c->caller.tenant, name, &held);
 	if (rc)
 		return fail_store(c, rc);
 	out = answer_json(c);
@@ -151,7 +141,7 @@ service_replace_put(struct call *c)
 		return -1;
 	rc = change(c, name, &s, service_replace);
 	if (rc)
-		return rc == -ENOENT ? unknown(c, name) : fail_store(c, rc);
+		return fail_service(c, rc, name);
 	return answer_service(c, name);
 }
 
@@ -162,7 +152,7 @@ service_remove(struct call *c)
 	int rc = change(c, name, NULL, NULL);
 
 	if (rc)
-		return rc == -ENOENT ? unknown(c, name) : fail_store(c, rc);
+		return fail_service(c, rc, name);
 	return answer_empty(c, c->route->status);
 }
 
@@ -251,12 +241,11 @@ processes_get(struct call *c)
 	const char *name = param_text(c, P_ListProcesses_name);
 	bool operates = c->caller.who > WHO_VIEWER;
 	struct buf *out;
-	int rc = service_get(&c->env->store, c->caller.tenant, name, &s);
+	int rc;
 
-	if (rc == -ENOENT)
-		return unknown(c, name);
-	if (!rc)
-		rc = read_running(c, name, &r);
+	if (call_service(c, name, &s))
+		return -1;
+	rc = read_running(c, name, &r);
 	if (!rc &&
 	    (!r.list.n || (operates && param_int(c, P_ListProcesses_look))))
 		rc = look_again(c, &s, &r);

@@ -3,7 +3,6 @@
 #include "base/url.h"
 #include "endpoint/profile/start.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,14 +135,9 @@ static int
 check_service(struct call *c, const struct trigger *t)
 {
 	CLEANUP_SERVICE struct service s = {0};
-	int rc = service_get(&c->env->store, t->tenant, t->service, &s);
 
-	if (!rc)
-		return start_check_type(c, t->type, &s);
-	if (rc != -ENOENT)
-		return fail_store(c, rc);
-	detail_text(c, "service", t->service);
-	return fail(c, UnknownService, t->service);
+	return call_service(c, t->service, &s)
+	               ?: start_check_type(c, t->type, &s);
 }
 
 /* Checks that the worker may call a webhook. */

@@ -1,7 +1,6 @@
 /*
  * /api/v1/services/{name}/triggers: rules that start captures.
  */
-#include "store/service.h"
 #include "trigger_fields.h"
 
 #include <errno.h>
@@ -12,13 +11,6 @@ unknown(struct call *c, const char *id)
 {
 	detail_text(c, "triggerId", id);
 	return fail(c, UnknownTrigger, id);
-}
-
-static int
-unknown_service(struct call *c, const char *service)
-{
-	detail_text(c, "service", service);
-	return fail(c, UnknownService, service);
 }
 
 static bool
@@ -67,16 +59,13 @@ triggers_all_get(struct call *c)
 int
 triggers_get(struct call *c)
 {
-	CLEANUP_SERVICE struct service s = {0};
 	CLEANUP_TRIGGERS struct trigger_list l = {0};
 	const char *service = param_text(c, P_ListTriggers_name);
-	struct store *store = &c->env->store;
-	int rc = service_get(store, c->caller.tenant, service, &s);
+	int rc;
 
-	if (rc == -ENOENT)
-		return unknown_service(c, service);
-	if (!rc)
-		rc = trigger_list(store, c->caller.tenant, service, &l);
+	if (call_service(c, service, NULL))
+		return -1;
+	rc = trigger_list(&c->env->store, c->caller.tenant, service, &l);
 	return rc ? fail_store(c, rc) : answer_list(c, &l);
 }
 
@@ -105,9 +94,8 @@ change(struct call *c, const struct trigger *t, char id[static ID_MAX])
 static int
 fail_change(struct call *c, const struct trigger *t, int rc)
 {
-	if (rc == -ENOENT)
-		return t->id ? unknown(c, t->id)
-		             : unknown_service(c, t->service);
+	if (rc == -ENOENT && t->id)
+		return unknown(c, t->id);
 	if (rc == -EEXIST) {
 		detail_text(c, "trigger", t->name);
 		return fail(c, TriggerExists, t->name);
@@ -116,7 +104,7 @@ fail_change(struct call *c, const struct trigger *t, int rc)
 		detail_int(c, "limit", TRIGGER_MAX);
 		return fail(c, TooManyTriggers, t->service);
 	}
-	return fail_store(c, rc);
+	return fail_service(c, rc, t->service);
 }
 
 int

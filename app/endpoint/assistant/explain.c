@@ -5,7 +5,6 @@
 #include "store/service.h"
 #include "story.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define ROWS_MANY 8 /* functions of the type that was asked for */
@@ -223,18 +222,6 @@ put_text(const struct story *s, struct buf *out)
 		buf_addf(out, LINK_TITLE "%s\n", buf_str(&s->link));
 }
 
-static int
-check_service(struct call *c, const char *name)
-{
-	CLEANUP_SERVICE struct service found = {0};
-	int rc = service_get(&c->env->store, c->caller.tenant, name, &found);
-
-	if (rc != -ENOENT)
-		return rc ? fail_store(c, rc) : 0;
-	detail_text(c, "service", name);
-	return fail(c, UnknownService, name);
-}
-
 int
 explain_service(struct call *c, const struct explain_ask *ask, struct buf *out)
 {
@@ -250,7 +237,7 @@ explain_service(struct call *c, const struct explain_ask *ask, struct buf *out)
 	};
 	int rc;
 
-	if (check_service(c, ask->service) || write_all(&s))
+	if (call_service(c, ask->service, NULL) || write_all(&s))
 		return -1;
 	put_missing(&s);
 	rc = buf_err(&s.found)

@@ -4,6 +4,7 @@
 #include "base/conf.h"
 #include "store/audit.h"
 #include "store/job.h"
+#include "store/service.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -282,6 +283,25 @@ fail_store(struct call *c, int rc)
 	default:
 		return fail(c, InternalError);
 	}
+}
+
+int
+fail_service(struct call *c, int rc, const char *name)
+{
+	if (rc != -ENOENT)
+		return fail_store(c, rc);
+	detail_text(c, "service", name);
+	return fail(c, UnknownService, name);
+}
+
+int
+call_service(struct call *c, const char *name, struct service *out)
+{
+	CLEANUP_SERVICE struct service found = {0};
+	int rc = service_get(&c->env->store, c->caller.tenant, name,
+	                     out ?: &found);
+
+	return rc ? fail_service(c, rc, name) : 0;
 }
 
 /* --- lists ---------------------------------------------------------------- */

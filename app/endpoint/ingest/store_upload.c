@@ -319,16 +319,6 @@ store_session(struct call *c, const struct session_ask *ask,
 	return store_end(s, rc);
 }
 
-/* Fails because the session was not stored. */
-static int
-not_stored(struct call *c, int rc, const char *service)
-{
-	if (rc != -ENOENT)
-		return fail_store(c, rc);
-	detail_text(c, "service", service);
-	return fail(c, UnknownService, service);
-}
-
 /* Stores the bytes, which may take time, before the database is locked. */
 static int
 store_all(struct call *c, const struct session_ask *ask,
@@ -346,7 +336,7 @@ store_all(struct call *c, const struct session_ask *ask,
 	rc = call_go_on(c) ?: call_begin(c);
 	if (!rc) {
 		stored = store_session(c, ask, result, &blob, d, out);
-		rc = stored ? not_stored(c, stored, ask->service) : 0;
+		rc = stored ? fail_service(c, stored, ask->service) : 0;
 	}
 	if (rc)
 		blob_discard(s, &blob);

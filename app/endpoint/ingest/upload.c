@@ -3,24 +3,10 @@
  */
 #include "base/clock.h"
 #include "endpoint/profile/profile_json.h"
-#include "store/service.h"
 #include "store_upload.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* Checks the service before the profile is read. */
-static int
-check_service(struct call *c, const char *name)
-{
-	CLEANUP_SERVICE struct service s = {0};
-	int rc = service_get(&c->env->store, c->caller.tenant, name, &s);
-
-	if (rc != -ENOENT)
-		return rc ? fail_store(c, rc) : 0;
-	detail_text(c, "service", name);
-	return fail(c, UnknownService, name);
-}
 
 /* Warns if ranges may leave the profile out. */
 static void
@@ -96,7 +82,7 @@ session_post(struct call *c)
 	char id[ID_MAX];
 	int rc;
 
-	if (check_service(c, t.service))
+	if (call_service(c, t.service, NULL)) /* before the profile is read */
 		return -1;
 	rc = taken_read(c, IMPORTER_FILE, &ask, &file, take, &u, &why);
 	if (!rc && !u.p)

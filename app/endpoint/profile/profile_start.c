@@ -8,17 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-static int
-find_service(struct call *c, const char *name, struct service *out)
-{
-	int rc = service_get(&c->env->store, c->caller.tenant, name, out);
-
-	if (rc != -ENOENT)
-		return rc ? fail_store(c, rc) : 0;
-	detail_text(c, "service", name);
-	return fail(c, UnknownService, name);
-}
-
 /* Finds the hosts of the capture. An endpoint has ordinal 0 or none. */
 static int
 find_hosts(struct call *c, const struct start_ask *at, struct serving_list *out)
@@ -120,7 +109,7 @@ profile_start(struct call *c)
 	if (given && json_write(given, &labels))
 		return fail_store(c, buf_err(&labels));
 	ask.labels = given ? buf_str(&labels) : "{}";
-	if (find_service(c, ask.service, &service) ||
+	if (call_service(c, ask.service, &service) ||
 	    start_check_type(c, ask.type, &service))
 		return -1;
 	at.ordinal = ask.ordinal;

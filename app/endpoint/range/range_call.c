@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "endpoint/profile/host_clocks.h"
 #include "endpoint/profile/profile_json.h"
-#include "store/service.h"
 
 #include "profile/profile.h"
 #include "profile/types.h"
@@ -38,19 +37,13 @@ range_asked(struct call *c, const struct range_rows *rows)
 int
 range_check(struct call *c, const struct range *r)
 {
-	CLEANUP_SERVICE struct service s = {0};
 	char to[RFC3339_LEN];
-	int rc;
 
 	if (r->from_ms > r->to_ms) {
 		clock_format(r->to_ms, to);
 		return fail_param(c, "from", "a time not after to", to);
 	}
-	rc = service_get(&c->env->store, c->caller.tenant, r->service, &s);
-	if (rc != -ENOENT)
-		return rc ? fail_store(c, rc) : 0;
-	detail_text(c, "service", r->service);
-	return fail(c, UnknownService, r->service);
+	return call_service(c, r->service, NULL);
 }
 
 bool

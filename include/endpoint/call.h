@@ -286,3 +286,6 @@ MUST_CHECK int audit_lines(struct call *c, const char *action,
 #define CHANGES_MAX 10000 /* of one caller within an hour */
 MUST_CHECK int
 audit_note(struct call *c, const char *target, const char *detail);
+/* Ends the transaction of a change: with audit_note(), unless rc is -errno. */
+MUST_CHECK int
+audit_end(struct call *c, int rc, const char *target, const char *detail);

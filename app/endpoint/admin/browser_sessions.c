@@ -97,10 +97,7 @@ begin(struct call *c, const struct browser_session_ask *ask,
 		rc = ask ? browser_session_create(store, ask, new_id, secret)
 		         : browser_session_follow(store, c->caller.sign_in_link,
 		                                  secret);
-	if (!rc)
-		rc = audit_note(c, ask ? new_id : c->caller.browser_session,
-		                "{}");
-	return store_end(store, rc);
+	return audit_end(c, rc, ask ? new_id : c->caller.browser_session, "{}");
 }
 
 static int
@@ -176,51 +173,30 @@ browser_session_get(struct call *c)
 	return answer_empty(c, 204);
 }
 
-static int
-switch_noted(struct call *c)
+int
+browser_session_put(struct call *c)
 {
 	struct store *store = &c->env->store;
 	const char *id = c->caller.browser_session;
 	int rc = store_begin(store);
 
-	if (rc)
-		return rc;
-	rc = browser_session_switch(store, id, c->caller.home,
-	                            c->caller.tenant);
 	if (!rc)
-		rc = audit_note(c, id, "{}");
-	return store_end(store, rc);
-}
-
-int
-browser_session_put(struct call *c)
-{
-	int rc = switch_noted(c);
-
+		rc = audit_end(c,
+		               browser_session_switch(store, id, c->caller.home,
+		                                      c->caller.tenant),
+		               id, "{}");
 	if (rc == -ENOENT)
-		return fail(c, UnknownBrowserSession,
-		            c->caller.browser_session);
+		return fail(c, UnknownBrowserSession, id);
 	return rc ? fail_store(c, rc) : answer_caller(c, c->caller.expires_ms);
-}
-
-static int
-end_noted(struct call *c, const char *id, const char *tenant)
-{
-	struct store *store = &c->env->store;
-	int rc = store_begin(store);
-
-	if (rc)
-		return rc;
-	rc = browser_session_end(store, id, tenant);
-	if (!rc)
-		rc = audit_note(c, id, "{}");
-	return store_end(store, rc);
 }
 
 static int
 end(struct call *c, const char *id, const char *tenant)
 {
-	int rc = end_noted(c, id, tenant);
+	struct store *store = &c->env->store;
+	int rc = store_begin(store)
+	                 ?: audit_end(c, browser_session_end(store, id, tenant),
+	                              id, "{}");
 
 	if (rc == -ENOENT) {
 		detail_text(c, "browserSessionId", id);

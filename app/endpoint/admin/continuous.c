@@ -8,7 +8,6 @@
 #include "endpoint/profile/start.h"
 #include "profile/types.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,17 +112,14 @@ put(struct call *c, const struct continuous *v)
 {
 	CLEANUP_BUF struct buf detail = BUF_INIT(BUF_MAX_SMALL);
 	struct store *store = &c->env->store;
-	int rc = store_begin(store);
 
-	if (rc)
-		return rc;
 	json_open(&detail, NULL, '{');
 	json_put_raw(&detail, "profileTypes", v->types, "[]");
 	json_put_bool(&detail, "enabled", v->enabled);
 	json_close(&detail, '}');
-	rc = continuous_put(store, v)
-	             ?: audit_note(c, v->service, buf_str(&detail));
-	return store_end(store, rc);
+	return store_begin(store)
+	               ?: audit_end(c, continuous_put(store, v), v->service,
+	                            buf_str(&detail));
 }
 
 int
@@ -183,25 +179,17 @@ continuous_one_get(struct call *c)
 	return answer_continuous(c, param_text(c, P_GetContinuous_service));
 }
 
-static int
-delete_noted(struct call *c, const char *service)
-{
-	struct store *store = &c->env->store;
-	int rc = store_begin(store);
-
-	if (rc)
-		return rc;
-	rc = continuous_delete(store, c->caller.tenant, service)
-	             ?: audit_note(c, service, "{}");
-	return store_end(store, rc);
-}
-
 int
 continuous_remove(struct call *c)
 {
 	const char *service = param_text(c, P_DeleteContinuous_service);
-	int rc = delete_noted(c, service);
+	struct store *store = &c->env->store;
+	const char *tenant = c->caller.tenant;
+	int rc = store_begin(store);
 
+	if (!rc)
+		rc = audit_end(c, continuous_delete(store, tenant, service),
+		               service, "{}");
 	return rc ? fail_service(c, rc, service)
 	          : answer_empty(c, c->route->status);
 }

@@ -103,9 +103,7 @@ change(struct call *c, const char *name, const struct service *s,
 		return rc;
 	rc = write ? write(store, s)
 	           : service_delete(store, c->caller.tenant, name);
-	if (!rc)
-		rc = audit_note(c, name, "{}");
-	return store_end(store, rc);
+	return audit_end(c, rc, name, "{}");
 }
 
 int

@@ -85,10 +85,7 @@ create(struct call *c, const struct token_ask *ask, char id[static ID_MAX],
 {
 	CLEANUP_BUF struct buf detail = BUF_INIT(BUF_MAX_SMALL);
 	struct store *store = &c->env->store;
-	int rc = store_begin(store);
 
-	if (rc)
-		return rc;
 	json_open(&detail, NULL, '{');
 	json_put_text(&detail, "name", ask->name);
 	json_put_text(&detail, "role", ask->role);
@@ -96,10 +93,9 @@ create(struct call *c, const struct token_ask *ask, char id[static ID_MAX],
 	if (*ask->host)
 		json_put_text(&detail, "host", ask->host);
 	json_close(&detail, '}');
-	rc = token_create(store, ask, id, key);
-	if (!rc)
-		rc = audit_note(c, id, buf_str(&detail));
-	return store_end(store, rc);
+	return store_begin(store)
+	               ?: audit_end(c, token_create(store, ask, id, key), id,
+	                            buf_str(&detail));
 }
 
 static int
@@ -187,31 +183,19 @@ token_post(struct call *c)
 	return rc ? fail_store(c, rc) : answer_key(c, &ask, id, key);
 }
 
-static int
-revoke_token(struct call *c, const char *id)
-{
-	struct store *store = &c->env->store;
-	int rc = store_begin(store);
-
-	if (rc)
-		return rc;
-	rc = token_revoke(store, id);
-	if (!rc)
-		rc = audit_note(c, id, "{}");
-	return store_end(store, rc);
-}
-
 int
 token_remove(struct call *c)
 {
 	CLEANUP_TOKEN struct token t = {0};
 	const char *id = param_text(c, P_RevokeToken_tokenId);
-	int rc = token_get(&c->env->store, id, &t);
+	struct store *store = &c->env->store;
+	int rc = token_get(store, id, &t);
 
 	if (!rc && !token_is_within(t.tenants, c->caller.tenants))
 		rc = -ENOENT;
 	if (!rc)
-		rc = revoke_token(c, id);
+		rc = store_begin(store)
+		             ?: audit_end(c, token_revoke(store, id), id, "{}");
 	if (rc == -ENOENT) {
 		detail_text(c, "tokenId", id);
 		return fail(c, UnknownToken, id);

@@ -86,9 +86,7 @@ change(struct call *c, const struct trigger *t, char id[static ID_MAX])
 	if (rc)
 		return rc;
 	rc = t->id ? trigger_replace(store, t) : trigger_add(store, t, id);
-	if (!rc)
-		rc = audit_note(c, id, "{}");
-	return store_end(store, rc);
+	return audit_end(c, rc, id, "{}");
 }
 
 static int
@@ -148,14 +146,12 @@ trigger_delete(struct call *c)
 	const char *service = param_text(c, P_DeleteTrigger_name);
 	const char *id = param_text(c, P_DeleteTrigger_triggerId);
 	struct store *store = &c->env->store;
+	const char *tenant = c->caller.tenant;
 	int rc = store_begin(store);
 
-	if (rc)
-		return fail_store(c, rc);
-	rc = trigger_remove(store, c->caller.tenant, service, id);
 	if (!rc)
-		rc = audit_note(c, id, "{}");
-	rc = store_end(store, rc);
+		rc = audit_end(c, trigger_remove(store, tenant, service, id),
+		               id, "{}");
 	if (rc)
 		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
 	return answer_empty(c, c->route->status);

@@ -405,3 +405,9 @@ audit_note(struct call *c, const char *target, const char *detail)
 		rc = -ETOOMANYREFS;
 	return rc ?: audit_add(&c->env->store, &a);
 }
+
+int
+audit_end(struct call *c, int rc, const char *target, const char *detail)
+{
+	return store_end(&c->env->store, rc ?: audit_note(c, target, detail));
+}

@@ -164,14 +164,9 @@ static int
 add(struct call *c, const struct baseline_ask *ask, char id[static ID_MAX])
 {
 	struct store *store = &c->env->store;
-	int rc = store_begin(store);
 
-	if (rc)
-		return rc;
-	rc = baseline_add(store, ask, id);
-	if (!rc)
-		rc = audit_note(c, id, "{}");
-	return store_end(store, rc);
+	return store_begin(store)
+	               ?: audit_end(c, baseline_add(store, ask, id), id, "{}");
 }
 
 int
@@ -218,14 +213,11 @@ baseline_delete(struct call *c)
 {
 	const char *id = param_text(c, P_DeleteBaseline_baselineId);
 	struct store *store = &c->env->store;
-	int rc = store_begin(store);
+	const char *tenant = c->caller.tenant;
+	int rc = store_begin(store)
+	                 ?: audit_end(c, baseline_remove(store, tenant, id), id,
+	                              "{}");
 
-	if (rc)
-		return fail_store(c, rc);
-	rc = baseline_remove(store, c->caller.tenant, id);
-	if (!rc)
-		rc = audit_note(c, id, "{}");
-	rc = store_end(store, rc);
 	if (rc)
 		return compare_call_fail_baseline(c, rc, id);
 	return answer_empty(c, c->route->status);

@@ -43,16 +43,14 @@ add(struct call *c, const struct debug_file *f, const struct blob *b,
 {
 	CLEANUP_BUF struct buf detail = BUF_INIT(BUF_MAX_SMALL);
 	struct store *s = &c->env->store;
-	int rc = store_begin(s);
 
-	if (rc)
-		return rc;
 	json_open(&detail, NULL, '{');
 	json_put_text(&detail, "buildId", f->build_id);
 	json_put_text(&detail, "name", f->name);
 	json_close(&detail, '}');
-	rc = debug_file_add(s, f, b, id) ?: audit_note(c, id, buf_str(&detail));
-	return store_end(s, rc);
+	return store_begin(s)
+	               ?: audit_end(c, debug_file_add(s, f, b, id), id,
+	                            buf_str(&detail));
 }
 
 /* Stores the bytes, which may take time, before the database is locked. */
@@ -122,11 +120,11 @@ debug_file_remove(struct call *c)
 {
 	const char *id = param_text(c, P_DeleteDebugFile_debugFileId);
 	struct store *s = &c->env->store;
-	int rc = store_begin(s);
+	const char *tenant = c->caller.tenant;
+	int rc = store_begin(s)
+	                 ?: audit_end(c, debug_file_delete(s, tenant, id), id,
+	                              "{}");
 
-	if (!rc)
-		rc = store_end(s, debug_file_delete(s, c->caller.tenant, id)
-		                          ?: audit_note(c, id, "{}"));
 	if (rc == -ENOENT) {
 		detail_text(c, "debugFileId", id);
 		return fail(c, UnknownDebugFile, id);

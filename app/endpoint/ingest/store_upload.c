@@ -314,9 +314,7 @@ store_session(struct call *c, const struct session_ask *ask,
 		rc = symbolize_ask(s, ask->tenant, out, d->host)
 		             ?: debug_file_want(s, out, d->unnamed.build_ids,
 		                                d->unnamed.n);
-	if (!rc)
-		rc = audit_note(c, out, "{\"uploaded\":true}");
-	return store_end(s, rc);
+	return audit_end(c, rc, out, "{\"uploaded\":true}");
 }
 
 /* Stores the bytes, which may take time, before the database is locked. */

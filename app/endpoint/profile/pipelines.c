@@ -206,13 +206,10 @@ static int
 cancel(struct call *c, const char *id)
 {
 	struct store *store = &c->env->store;
-	int rc = store_begin(store);
 
-	if (rc)
-		return rc;
-	rc = job_cancel(store, c->caller.tenant, id)
-	             ?: audit_note(c, id, "{\"cancelled\":true}");
-	return store_end(store, rc);
+	return store_begin(store)
+	               ?: audit_end(c, job_cancel(store, c->caller.tenant, id),
+	                            id, "{\"cancelled\":true}");
 }
 
 int

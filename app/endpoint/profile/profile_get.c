@@ -168,7 +168,7 @@ pin_noted(struct call *c, const char *id, bool pinned)
 		return rc;
 	rc = window_is(id) ? window_pin(s, tenant, id, pinned)
 	                   : session_pin(s, tenant, id, pinned);
-	return store_end(s, rc ?: audit_note(c, id, "{}"));
+	return audit_end(c, rc, id, "{}");
 }
 
 static int
@@ -198,12 +198,9 @@ profile_complete(struct call *c)
 		return -1;
 	if (!profile_runs(&s))
 		return profile_answer(c, &s);
-	rc = store_begin(store);
-	if (rc)
-		return fail_store(c, rc);
-	rc = job_complete(store, s.tenant, id)
-	             ?: audit_note(c, id, "{\"completed\":true}");
-	rc = store_end(store, rc);
+	rc = store_begin(store)
+	             ?: audit_end(c, job_complete(store, s.tenant, id), id,
+	                          "{\"completed\":true}");
 	if (rc && rc != -EALREADY)
 		return rc == -ENOENT ? fail_unknown(c, which)
 		                     : fail_store(c, rc);

@@ -297,18 +297,14 @@ start_enqueue(struct call *c, const struct session_ask *ask, const char *host,
 {
 	CLEANUP_BUF struct buf detail = BUF_INIT(1024);
 	struct store *store = &c->env->store;
-	int rc = store_begin(store);
 
-	if (rc)
-		return rc;
 	json_open(&detail, NULL, '{');
 	json_put_text(&detail, "service", ask->service);
 	json_put_text(&detail, "profileType", ask->type);
 	json_put_int(&detail, "durationSeconds", ask->seconds);
 	json_put_text(&detail, "host", host);
 	json_close(&detail, '}');
-	rc = job_enqueue(store, ask, host, id);
-	if (!rc)
-		rc = audit_note(c, id, buf_str(&detail));
-	return store_end(store, rc);
+	return store_begin(store)
+	               ?: audit_end(c, job_enqueue(store, ask, host, id), id,
+	                            buf_str(&detail));
 }

@@ -107,7 +107,7 @@ ask(struct call *c, const char *id, const struct asked *a)
 		return rc;
 	rc = symbolize_ask_counted(store, c->caller.tenant, id, a->host)
 	             ?: debug_file_want(store, id, l.build_ids, l.n);
-	return store_end(store, rc ?: audit_note(c, id, "{}"));
+	return audit_end(c, rc, id, "{}");
 }
 
 int

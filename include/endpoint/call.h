@@ -216,6 +216,8 @@ int fail_value(struct call *c, const char *name, const char *expected,
 /* Fails with the error that a store call's -errno means to a client; an
  * unexpected one is logged. */
 int fail_store(struct call *c, int rc);
+/* The same; -ENOENT means that nothing has the id that this parameter is. */
+int fail_id(struct call *c, int rc, enum param p);
 /* The same; -ENOENT means that the caller's tenant has no such service. */
 int fail_service(struct call *c, int rc, const char *name);
 /*

@@ -196,9 +196,6 @@ token_remove(struct call *c)
 	if (!rc)
 		rc = store_begin(store)
 		             ?: audit_end(c, token_revoke(store, id), id, "{}");
-	if (rc == -ENOENT) {
-		detail_text(c, "tokenId", id);
-		return fail(c, UnknownToken, id);
-	}
-	return rc ? fail_store(c, rc) : answer_empty(c, c->route->status);
+	return rc ? fail_id(c, rc, P_RevokeToken_tokenId)
+	          : answer_empty(c, c->route->status);
 }

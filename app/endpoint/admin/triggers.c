@@ -152,7 +152,6 @@ trigger_delete(struct call *c)
 	if (!rc)
 		rc = audit_end(c, trigger_remove(store, tenant, service, id),
 		               id, "{}");
-	if (rc)
-		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
-	return answer_empty(c, c->route->status);
+	return rc ? fail_id(c, rc, P_DeleteTrigger_triggerId)
+	          : answer_empty(c, c->route->status);
 }

@@ -287,9 +287,9 @@ fail_value(struct call *c, const char *name, const char *expected,
 	return fail_param(c, name, expected, buf_str(&text));
 }
 
-/* Refuses a path as if nothing had that name. */
+/* Fails because nothing has that name or id. */
 static int
-refuse_path(struct call *c, const struct param_row *p, const char *text)
+fail_unknown(struct call *c, const struct param_row *p, const char *text)
 {
 	if (!strcmp(p->name, "pipeline_name")) {
 		detail_text(c, p->name, text);
@@ -309,6 +309,13 @@ refuse_path(struct call *c, const struct param_row *p, const char *text)
 	}
 }
 
+int
+fail_id(struct call *c, int rc, enum param p)
+{
+	return rc == -ENOENT ? fail_unknown(c, &params[p], param_text(c, p))
+	                     : fail_store(c, rc);
+}
+
 static int
 refuse(struct call *c, const struct param_row *p, const struct raw *raw)
 {
@@ -316,7 +323,7 @@ refuse(struct call *c, const struct param_row *p, const struct raw *raw)
 	CLEANUP_BUF struct buf got = BUF_INIT(1024);
 
 	if (p->in == IN_PATH)
-		return refuse_path(c, p, raw->text);
+		return fail_unknown(c, p, raw->text);
 	param_expects(p, &expected);
 	show_got(raw, &got);
 	return fail_param(c, p->name, buf_str(&expected), buf_str(&got));

@@ -202,8 +202,7 @@ baseline_post(struct call *c)
 	if (!rc)
 		rc = add(c, &ask, id);
 	if (rc) /* -ENOENT: deleted meanwhile */
-		return rc == -ENOENT ? fail_unknown(c, which)
-		                     : fail_store(c, rc);
+		return fail_id(c, rc, which);
 	reply_header(c->reply, "Location", BASELINES_PATH "%s", id);
 	return answer_baseline(c, id);
 }
@@ -219,6 +218,6 @@ baseline_delete(struct call *c)
 	                              "{}");
 
 	if (rc)
-		return compare_call_fail_baseline(c, rc, id);
+		return fail_id(c, rc, P_DeleteBaseline_baselineId);
 	return answer_empty(c, c->route->status);
 }

@@ -11,20 +11,14 @@
 /* --- parameters ----------------------------------------------------------- */
 
 int
-compare_call_fail_baseline(struct call *c, int rc, const char *id)
-{
-	if (rc != -ENOENT)
-		return fail_store(c, rc);
-	detail_text(c, "baselineId", id);
-	return fail(c, UnknownBaseline, id);
-}
-
-int
 compare_call_baseline(struct call *c, const char *id, struct baseline *out)
 {
 	int rc = baseline_get(&c->env->store, c->caller.tenant, id, out);
 
-	return rc ? compare_call_fail_baseline(c, rc, id) : 0;
+	if (rc != -ENOENT)
+		return rc ? fail_store(c, rc) : 0;
+	detail_text(c, "baselineId", id);
+	return fail(c, UnknownBaseline, id);
 }
 
 int

@@ -76,8 +76,6 @@ int compare_call_word(const struct call *c, enum param p,
 /* Gets the caller's baseline by its id. */
 MUST_CHECK int
 compare_call_baseline(struct call *c, const char *id, struct baseline *out);
-/* Answers for a failed store call about a baseline; always -1. */
-int compare_call_fail_baseline(struct call *c, int rc, const char *id);
 /*
  * Writes a link to the differential flame graph of both sides, by the same
  * test.

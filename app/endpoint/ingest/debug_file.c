@@ -125,9 +125,6 @@ debug_file_remove(struct call *c)
 	                 ?: audit_end(c, debug_file_delete(s, tenant, id), id,
 	                              "{}");
 
-	if (rc == -ENOENT) {
-		detail_text(c, "debugFileId", id);
-		return fail(c, UnknownDebugFile, id);
-	}
-	return rc ? fail_store(c, rc) : answer_empty(c, c->route->status);
+	return rc ? fail_id(c, rc, P_DeleteDebugFile_debugFileId)
+	          : answer_empty(c, c->route->status);
 }

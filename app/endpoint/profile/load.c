@@ -9,16 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-int
-fail_unknown(struct call *c, enum param p)
-{
-	const char *id = param_text(c, p);
-
-	detail_text(c, params[p].name, id);
-	return params[p].type == PT_PROFILE ? fail(c, UnknownProfile, id)
-	                                    : fail(c, UnknownSession, id);
-}
-
 /* Fails unless the session has completed and has this type; NULL: any. */
 static int
 check_completed(struct call *c, enum param p, const char *type,
@@ -52,9 +42,7 @@ load_session(struct call *c, enum param p, struct session *out)
 		return -1;
 	if (!rc && is_part)
 		rc = slice_session(&x, id, out);
-	if (rc == -ENOENT)
-		return fail_unknown(c, p);
-	return rc ? fail_store(c, rc) : 0;
+	return rc ? fail_id(c, rc, p) : 0;
 }
 
 int

@@ -32,8 +32,6 @@ MUST_CHECK int load_reads_timeline(struct call *c, const struct session *s);
 /* Writes a text that identifies the profile of a session or window, and changes
  * with it: see kept.h. */
 void load_made_of(struct call *c, const struct session *s, struct buf *out);
-/* Fails with UnknownSession or UnknownProfile; always -1. */
-int fail_unknown(struct call *c, enum param p);
 /* Fails because a capture has no timeline; always -1. */
 int fail_no_timeline(struct call *c, const struct session *s);
 /* Computes topFunctions, and a slice's number of samples, from the profile.

@@ -102,12 +102,10 @@ delete_one(struct call *c, enum param which)
 		return fail_store(c, rc);
 	status = end_or_delete(c, id, &s, &holder);
 	rc = store_end(store, status < 0 ? status : 0);
-	if (rc == -ENOENT)
-		return fail_unknown(c, which);
 	if (rc == -ETXTBSY)
 		return fail_in_use(c, which, &holder);
 	if (rc)
-		return fail_store(c, rc);
+		return fail_id(c, rc, which);
 	if (status == 202)
 		reply_header(c->reply, "Location", PROFILE_PATH "%s", id);
 	return answer_empty(c, status);
@@ -178,8 +176,7 @@ pin(struct call *c, enum param which, bool pinned)
 	int rc = pin_noted(c, param_text(c, which), pinned);
 
 	if (rc)
-		return rc == -ENOENT ? fail_unknown(c, which)
-		                     : fail_store(c, rc);
+		return fail_id(c, rc, which);
 	if (load_session(c, which, &s))
 		return -1;
 	return profile_answer(c, &s);
@@ -202,8 +199,7 @@ profile_complete(struct call *c)
 	             ?: audit_end(c, job_complete(store, s.tenant, id), id,
 	                          "{\"completed\":true}");
 	if (rc && rc != -EALREADY)
-		return rc == -ENOENT ? fail_unknown(c, which)
-		                     : fail_store(c, rc);
+		return fail_id(c, rc, which);
 	session_done(&s);
 	s = (struct session){0};
 	if (load_session(c, which, &s))

@@ -13,21 +13,15 @@
 #include <string.h>
 
 static int
-unknown(struct call *c, const char *id)
-{
-	detail_text(c, "profileId", id);
-	return fail(c, UnknownProfile, id);
-}
-
-static int
-answer(struct call *c, const char *id)
+answer(struct call *c, enum param which)
 {
 	CLEANUP_SYMBOLIZE struct symbolize y = {0};
+	const char *id = param_text(c, which);
 	struct buf *out;
 	int rc = symbolize_get(&c->env->store, c->caller.tenant, id, &y);
 
 	if (rc)
-		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+		return fail_id(c, rc, which);
 	reply_header(c->reply, "Location", PROFILE_PATH "%s/symbolize", id);
 	out = answer_json(c);
 	json_put_text(out, "profileId", y.session);
@@ -80,13 +74,14 @@ asked_done(struct asked *a)
 
 /* Returns 0 if a worker can symbolize the session, or -1 with the reply. */
 static int
-check(struct call *c, const char *id, struct asked *out)
+check(struct call *c, enum param which, struct asked *out)
 {
 	CLEANUP_SESSION struct session s = {0};
-	int rc = session_get(&c->env->store, c->caller.tenant, id, &s);
+	int rc = session_get(&c->env->store, c->caller.tenant,
+	                     param_text(c, which), &s);
 
 	if (rc)
-		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
+		return fail_id(c, rc, which);
 	if (!strcmp(s.status, SESSION_RUNNING))
 		return fail(c, SessionNotCompleted);
 	if (!s.has_profile)
@@ -113,20 +108,18 @@ ask(struct call *c, const char *id, const struct asked *a)
 int
 profile_symbolize(struct call *c)
 {
-	const char *id = param_text(c, P_SymbolizeProfile_profileId);
+	static const enum param which = P_SymbolizeProfile_profileId;
 	CLEANUP(asked_done) struct asked a = {0};
-	int rc = check(c, id, &a);
+	int rc = check(c, which, &a);
 
 	if (rc)
 		return rc;
-	rc = ask(c, id, &a);
-	if (rc)
-		return rc == -ENOENT ? unknown(c, id) : fail_store(c, rc);
-	return answer(c, id);
+	rc = ask(c, param_text(c, which), &a);
+	return rc ? fail_id(c, rc, which) : answer(c, which);
 }
 
 int
 profile_symbolize_get(struct call *c)
 {
-	return answer(c, param_text(c, P_GetSymbolization_profileId));
+	return answer(c, P_GetSymbolization_profileId);
 }

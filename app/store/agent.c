@@ -55,32 +55,10 @@ static const struct row_field service_fields[] = {
 static const struct row_type service_type =
 	ROW_TYPE(agent_service, service_fields);
 
-void
-agent_job_done(struct agent_job *j)
-{
-	row_done(&job_type, j);
-}
-
-void
-agent_job_list_done(struct agent_job_list *l)
-{
-	row_free_all(&job_type, l->items, l->n);
-	*l = (struct agent_job_list){0};
-}
-
-void
-agent_held_list_done(struct agent_held_list *l)
-{
-	row_free_all(&held_type, l->items, l->n);
-	*l = (struct agent_held_list){0};
-}
-
-void
-agent_service_list_done(struct agent_service_list *l)
-{
-	row_free_all(&service_type, l->items, l->n);
-	*l = (struct agent_service_list){0};
-}
+ROW_DONE(agent_job, job_type)
+ROW_LIST_DONE(agent_job_list, job_type)
+ROW_LIST_DONE(agent_held_list, held_type)
+ROW_LIST_DONE(agent_service_list, service_type)
 
 /* --- the centre's side ---------------------------------------------------- */
 

@@ -15,13 +15,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(audit, fields);
 
-void
-audit_list_done(struct audit_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	free(l->next);
-	*l = (struct audit_list){0};
-}
+ROW_PAGE_DONE(audit_list, type)
 
 int
 audit_add(struct store *s, const struct audit *a)

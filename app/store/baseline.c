@@ -18,19 +18,8 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(baseline, fields);
 
-void
-baseline_done(struct baseline *b)
-{
-	row_done(&type, b);
-}
-
-void
-baseline_list_done(struct baseline_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	free(l->next);
-	*l = (struct baseline_list){0};
-}
+ROW_DONE(baseline, type)
+ROW_PAGE_DONE(baseline_list, type)
 
 void
 baseline_tag(struct buf *tags, const char *tag)

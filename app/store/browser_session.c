@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct row_field fields[] = {
@@ -21,19 +20,8 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(browser_session, fields);
 
-void
-browser_session_done(struct browser_session *b)
-{
-	row_done(&type, b);
-}
-
-void
-browser_session_list_done(struct browser_session_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	free(l->next);
-	*l = (struct browser_session_list){0};
-}
+ROW_DONE(browser_session, type)
+ROW_PAGE_DONE(browser_session_list, type)
 
 /* Makes a secret of 200 random bits in the alphabet of ids. */
 static void

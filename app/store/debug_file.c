@@ -8,7 +8,6 @@
 #include "store/symbolize.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define BATCH 100 /* files per call: others need the write lock, too */
@@ -23,19 +22,8 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(debug_file, fields);
 
-void
-debug_file_done(struct debug_file *f)
-{
-	row_done(&type, f);
-}
-
-void
-debug_file_list_done(struct debug_file_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	free(l->next);
-	*l = (struct debug_file_list){0};
-}
+ROW_DONE(debug_file, type)
+ROW_PAGE_DONE(debug_file_list, type)
 
 /* --- adding --------------------------------------------------------------- */
 
@@ -209,12 +197,7 @@ static const struct row_field use_fields[] = {
 };
 static const struct row_type use_type = ROW_TYPE(debug_file_use, use_fields);
 
-void
-debug_file_uses_done(struct debug_file_uses *l)
-{
-	row_free_all(&use_type, l->items, l->n);
-	*l = (struct debug_file_uses){0};
-}
+ROW_LIST_DONE(debug_file_uses, use_type)
 
 int
 debug_file_of(struct store *s, const char *tenant, const char *wanted,

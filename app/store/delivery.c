@@ -11,12 +11,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(delivery, fields);
 
-void
-delivery_list_done(struct delivery_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	*l = (struct delivery_list){0};
-}
+ROW_LIST_DONE(delivery_list, type)
 
 int
 delivery_add_session(struct store *s, const char *session)

@@ -14,11 +14,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(idempotency, fields);
 
-void
-idempotency_done(struct idempotency *i)
-{
-	row_done(&type, i);
-}
+ROW_DONE(idempotency, type)
 
 int
 idempotency_get(struct store *s, const struct idempotency_key *k,

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct row_field fields[] = {
@@ -20,11 +19,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(job, fields);
 
-void
-job_done(struct job *j)
-{
-	row_done(&type, j);
-}
+ROW_DONE(job, type)
 
 struct job_ref
 job_ref(const struct job *j)

@@ -20,11 +20,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(names_module, fields);
 
-void
-names_module_done(struct names_module *m)
-{
-	row_done(&type, m);
-}
+ROW_DONE(names_module, type)
 
 /* --- asking --------------------------------------------------------------- */
 

@@ -29,19 +29,8 @@ service_ways_kind(const struct service *s)
 	               : s->kind;
 }
 
-void
-service_done(struct service *s)
-{
-	row_done(&type, s);
-}
-
-void
-service_list_done(struct service_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	free(l->next);
-	*l = (struct service_list){0};
-}
+ROW_DONE(service, type)
+ROW_PAGE_DONE(service_list, type)
 
 static int
 add(struct store *s, const struct service *v)
@@ -118,12 +107,7 @@ static const struct row_field state_fields[] = {
 };
 static const struct row_type state_type = ROW_TYPE(service_state, state_fields);
 
-void
-service_state_list_done(struct service_state_list *l)
-{
-	row_free_all(&state_type, l->items, l->n);
-	*l = (struct service_state_list){0};
-}
+ROW_LIST_DONE(service_state_list, state_type)
 
 int
 service_states(struct store *s, const char *tenant, const char *from,

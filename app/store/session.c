@@ -41,19 +41,8 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(session, fields);
 
-void
-session_done(struct session *s)
-{
-	row_done(&type, s);
-}
-
-void
-session_list_done(struct session_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	free(l->next);
-	*l = (struct session_list){0};
-}
+ROW_DONE(session, type)
+ROW_PAGE_DONE(session_list, type)
 
 int
 session_get(struct store *s, const char *tenant, const char *id,
@@ -78,12 +67,7 @@ static const struct row_field listed_fields[] = {
 static const struct row_type listed_type =
 	ROW_TYPE(listed_session, listed_fields);
 
-void
-listed_sessions_done(struct listed_sessions *l)
-{
-	row_free_all(&listed_type, l->items, l->n);
-	*l = (struct listed_sessions){0};
-}
+ROW_LIST_DONE(listed_sessions, listed_type)
 
 int
 session_listed(struct store *s, const char *tenant, const char *service,

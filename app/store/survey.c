@@ -12,12 +12,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(survey, fields);
 
-void
-survey_list_done(struct survey_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	*l = (struct survey_list){0};
-}
+ROW_LIST_DONE(survey_list, type)
 
 int
 survey_ask(struct store *s, const char *tenant, const char *match_kind,

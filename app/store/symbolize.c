@@ -17,11 +17,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(symbolize, fields);
 
-void
-symbolize_done(struct symbolize *y)
-{
-	row_done(&type, y);
-}
+ROW_DONE(symbolize, type)
 
 int
 symbolize_get(struct store *s, const char *tenant, const char *session,

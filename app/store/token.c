@@ -25,19 +25,8 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(token, fields);
 
-void
-token_done(struct token *t)
-{
-	row_done(&type, t);
-}
-
-void
-token_list_done(struct token_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	free(l->next);
-	*l = (struct token_list){0};
-}
+ROW_DONE(token, type)
+ROW_PAGE_DONE(token_list, type)
 
 /* Makes a key of 200 random bits in the alphabet of ids. */
 static void

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const kinds[] = {
@@ -50,19 +49,8 @@ trigger_kind_of(const char *name)
 	return k;
 }
 
-void
-trigger_done(struct trigger *t)
-{
-	row_done(&type, t);
-}
-
-void
-trigger_list_done(struct trigger_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	free(l->next);
-	*l = (struct trigger_list){0};
-}
+ROW_DONE(trigger, type)
+ROW_PAGE_DONE(trigger_list, type)
 
 /* --- rules ---------------------------------------------------------------- */
 
@@ -309,12 +297,7 @@ static const struct row_field firing_fields[] = {
 };
 static const struct row_type firing_type = ROW_TYPE(firing, firing_fields);
 
-void
-firing_list_done(struct firing_list *l)
-{
-	row_free_all(&firing_type, l->items, l->n);
-	*l = (struct firing_list){0};
-}
+ROW_LIST_DONE(firing_list, firing_type)
 
 int
 firing_due(struct store *s, const char *host, int max, struct firing_list *out)

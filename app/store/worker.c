@@ -60,33 +60,10 @@ static const struct row_field serving_fields[] = {
 };
 static const struct row_type serving_type = ROW_TYPE(serving, serving_fields);
 
-void
-serving_list_done(struct serving_list *l)
-{
-	row_free_all(&serving_type, l->items, l->n);
-	*l = (struct serving_list){0};
-}
-
-void
-worker_list_done(struct worker_list *l)
-{
-	row_free_all(&worker_type, l->items, l->n);
-	*l = (struct worker_list){0};
-}
-
-void
-process_list_done(struct process_list *l)
-{
-	row_free_all(&process_type, l->items, l->n);
-	*l = (struct process_list){0};
-}
-
-void
-process_tree_list_done(struct process_tree_list *l)
-{
-	row_free_all(&tree_type, l->items, l->n);
-	*l = (struct process_tree_list){0};
-}
+ROW_LIST_DONE(serving_list, serving_type)
+ROW_LIST_DONE(worker_list, worker_type)
+ROW_LIST_DONE(process_list, process_type)
+ROW_LIST_DONE(process_tree_list, tree_type)
 
 /* Lists workers whose clocks are off by more than this. */
 static int

@@ -6,12 +6,7 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(holding, fields);
 
-void
-holdings_done(struct holdings *h)
-{
-	row_free_all(&type, h->items, h->n);
-	*h = (struct holdings){0};
-}
+ROW_LIST_DONE(holdings, type)
 
 int
 holdings_read(struct store *s, enum sql sql, struct holdings *out)

@@ -73,3 +73,23 @@ row_all(struct db *db, const struct row_type *t, void **out_items,
 		row_rc_;                                                      \
 	})
 void row_free_all(const struct row_type *t, void *items, size_t n);
+/* Define T_done(): for a row, for a list of rows, and for a page of a list,
+ * which has next, too. */
+#define ROW_DONE(T, type)               \
+	void T##_done(struct T *row)    \
+	{                               \
+		row_done(&(type), row); \
+	}
+#define ROW_LIST_DONE(T, type)                               \
+	void T##_done(struct T *list)                        \
+	{                                                    \
+		row_free_all(&(type), list->items, list->n); \
+		*list = (struct T){0};                       \
+	}
+#define ROW_PAGE_DONE(T, type)                               \
+	void T##_done(struct T *list)                        \
+	{                                                    \
+		free(list->next);                            \
+		row_free_all(&(type), list->items, list->n); \
+		*list = (struct T){0};                       \
+	}

@@ -137,12 +137,7 @@ static const struct row_field arrived_fields[] = {
 };
 static const struct row_type arrived_type = ROW_TYPE(arrived, arrived_fields);
 
-void
-arrived_list_done(struct arrived_list *l)
-{
-	row_free_all(&arrived_type, l->items, l->n);
-	*l = (struct arrived_list){0};
-}
+ROW_LIST_DONE(arrived_list, arrived_type)
 
 int
 block_arrived(struct store *s, const char *tenant, struct arrived_list *out)

@@ -19,18 +19,8 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(continuous, fields);
 
-void
-continuous_done(struct continuous *c)
-{
-	row_done(&type, c);
-}
-
-void
-continuous_list_done(struct continuous_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	*l = (struct continuous_list){0};
-}
+ROW_DONE(continuous, type)
+ROW_LIST_DONE(continuous_list, type)
 
 bool
 continuous_has_type(const struct continuous *c, const char *name)
@@ -127,12 +117,7 @@ static const struct row_field problem_fields[] = {
 static const struct row_type problem_type =
 	ROW_TYPE(continuous_problem, problem_fields);
 
-void
-continuous_problem_list_done(struct continuous_problem_list *l)
-{
-	row_free_all(&problem_type, l->items, l->n);
-	*l = (struct continuous_problem_list){0};
-}
+ROW_LIST_DONE(continuous_problem_list, problem_type)
 
 int
 continuous_problem_list(struct store *s, const char *tenant,

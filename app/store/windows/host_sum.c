@@ -27,12 +27,7 @@ static const struct row_field cursor_fields[] = {
 };
 static const struct row_type cursor_type = ROW_TYPE(host_cursor, cursor_fields);
 
-void
-sum_due_list_done(struct sum_due_list *l)
-{
-	row_free_all(&due_type, l->items, l->n);
-	*l = (struct sum_due_list){0};
-}
+ROW_LIST_DONE(sum_due_list, due_type)
 
 void
 sum_groups_done(struct sum_groups *g)
@@ -43,12 +38,7 @@ sum_groups_done(struct sum_groups *g)
 	*g = (struct sum_groups){0};
 }
 
-void
-host_cursors_done(struct host_cursors *l)
-{
-	row_free_all(&cursor_type, l->items, l->n);
-	*l = (struct host_cursors){0};
-}
+ROW_LIST_DONE(host_cursors, cursor_type)
 
 int
 host_cursors(struct store *s, const char *tenant, struct host_cursors *out)

@@ -12,18 +12,8 @@ static const struct row_field fields[] = {
 };
 static const struct row_type type = ROW_TYPE(series, fields);
 
-void
-series_done(struct series *s)
-{
-	row_done(&type, s);
-}
-
-void
-series_list_done(struct series_list *l)
-{
-	row_free_all(&type, l->items, l->n);
-	*l = (struct series_list){0};
-}
+ROW_DONE(series, type)
+ROW_LIST_DONE(series_list, type)
 
 static int
 find(struct store *s, const char *tenant, const char *service,

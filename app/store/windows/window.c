@@ -178,12 +178,7 @@ static const struct row_field ripe_fields[] = {
 };
 static const struct row_type ripe_type = ROW_TYPE(ripe, ripe_fields);
 
-void
-ripe_list_done(struct ripe_list *l)
-{
-	row_free_all(&ripe_type, l->items, l->n);
-	*l = (struct ripe_list){0};
-}
+ROW_LIST_DONE(ripe_list, ripe_type)
 
 int
 window_ripe(struct store *s, enum window_level level, int64_t before_ms,

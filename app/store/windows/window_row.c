@@ -18,18 +18,8 @@ static const struct row_field window_fields[] = {
 };
 const struct row_type window_type = ROW_TYPE(window, window_fields);
 
-void
-window_done(struct window *w)
-{
-	row_done(&window_type, w);
-}
-
-void
-window_list_done(struct window_list *l)
-{
-	row_free_all(&window_type, l->items, l->n);
-	*l = (struct window_list){0};
-}
+ROW_DONE(window, window_type)
+ROW_LIST_DONE(window_list, window_type)
 
 int
 window_list_take(struct window_list *l, struct window_list *more)

@@ -203,8 +203,7 @@ add_sums(struct range *r)
 	for (size_t i = 0; i < l.n; i++) {
 		if (!wants(r, &l.items[i]))
 			continue;
-		p[r->series.n++] = l.items[i];
-		l.items[i] = (struct series){0};
+		p[r->series.n++] = TAKE(l.items[i]);
 	}
 	return 0;
 }

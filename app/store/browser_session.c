@@ -93,8 +93,7 @@ browser_session_check(struct store *s, const char *cookie, int64_t idle_ms,
 	 * out. */
 	if (now - b.used_ms >= BROWSER_SESSION_TOUCH_MS)
 		(void)!db_run(s->db, SQL_BROWSER_SESSION_TOUCH, ARGS(V(b.id)));
-	*out = b;
-	b = (struct browser_session){0};
+	*out = TAKE(b);
 	return 0;
 }
 

@@ -206,8 +206,7 @@ job_claim(struct store *s, const char *host, int64_t lease_ms, int64_t room,
 	} while (rc == -EAGAIN);
 	if (rc)
 		return rc;
-	*out = j;
-	j = (struct job){0};
+	*out = TAKE(j);
 	return 0;
 }
 

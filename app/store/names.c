@@ -216,8 +216,7 @@ names_get(struct store *s, const char *tenant, const struct names_place *place,
 	}
 	if (rc)
 		return rc;
-	*out = l;
-	l = (struct names){0};
+	*out = TAKE(l);
 	return 0;
 }
 
@@ -304,8 +303,7 @@ names_claim(struct store *s, const char *host, const char *last,
 	rc = store_end(s, rc) ?: get_addresses(s, m.id, addresses, n);
 	if (rc)
 		return rc;
-	*out = m;
-	m = (struct names_module){0};
+	*out = TAKE(m);
 	return 0;
 }
 

@@ -93,8 +93,7 @@ service_list(struct store *s, const char *tenant, struct page page,
 		if (!(l.next = strdup(l.items[l.n - 1].name)))
 			return -ENOMEM;
 	}
-	*out = l;
-	l = (struct service_list){0};
+	*out = TAKE(l);
 	return 0;
 }
 

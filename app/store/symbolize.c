@@ -30,8 +30,7 @@ symbolize_get(struct store *s, const char *tenant, const char *session,
 		return rc;
 	if (strcmp(y.tenant, tenant) != 0)
 		return -ENOENT;
-	*out = y;
-	y = (struct symbolize){0};
+	*out = TAKE(y);
 	return 0;
 }
 
@@ -178,8 +177,7 @@ symbolize_claim(struct store *s, const char *host, struct symbolize *out)
 		rc = store_end(s, claim(s, session, &y));
 	if (rc)
 		return rc;
-	*out = y;
-	y = (struct symbolize){0};
+	*out = TAKE(y);
 	return 0;
 }
 

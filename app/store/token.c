@@ -103,8 +103,7 @@ token_check(struct store *s, const char *key, struct token *out)
 		rc = judge(s, &t);
 	if (rc)
 		return rc;
-	*out = t;
-	t = (struct token){0};
+	*out = TAKE(t);
 	return 0;
 }
 
@@ -160,8 +159,7 @@ add_rows(struct store *s, const char *within, struct cursor *at, size_t room,
 	for (size_t i = 0; i < n; i++) {
 		if (!room || !token_is_within(rows[i].tenants, within))
 			continue;
-		l->items[l->n++] = rows[i];
-		rows[i] = (struct token){0};
+		l->items[l->n++] = TAKE(rows[i]);
 		room--;
 	}
 	row_free_all(&type, rows, n);
@@ -196,8 +194,7 @@ token_list(struct store *s, const char *within, struct page page,
 		if (rc)
 			return rc;
 	}
-	*out = l;
-	l = (struct token_list){0};
+	*out = TAKE(l);
 	return 0;
 }
 

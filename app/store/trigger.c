@@ -162,8 +162,7 @@ trigger_page(struct store *s, const char *tenant, struct page page,
 			return -ENOMEM;
 		}
 	}
-	*out = l;
-	l = (struct trigger_list){0};
+	*out = TAKE(l);
 	return 0;
 }
 

@@ -19,10 +19,11 @@
 #define PRINTF(fmt, a) __attribute__((format(printf, fmt, a)))
 #define ARRAY_LEN(a)   (sizeof(a) / sizeof((a)[0]))
 
+/* Leaves zero: for pointers, and for structs whose empty value is {0}. */
 #define TAKE(p)                             \
 	({                                  \
 		__typeof__(p) taken_ = (p); \
-		(p) = NULL;                 \
+		(p) = (__typeof__(p)){0};   \
 		taken_;                     \
 	})
 

@@ -92,8 +92,7 @@ draw_init(struct draw *d, const struct profile *p, uint64_t seed)
 	if (p->ntypes != 2 || made.weight < 1)
 		return -EINVAL;
 	fill_tables(&made, small, large);
-	*d = made;
-	made = (struct draw){0};
+	*d = TAKE(made);
 	return 0;
 }
 

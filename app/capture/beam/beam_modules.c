@@ -145,8 +145,7 @@ look(struct beam_modules *m, const struct jit_space *space)
 	now.looked_ns = m->looked_ns;
 	now.first = d.first;
 	beam_modules_done(m);
-	*m = now;
-	now = (struct beam_modules){0};
+	*m = TAKE(now);
 }
 
 static struct beam_module *

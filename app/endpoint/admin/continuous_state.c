@@ -26,8 +26,7 @@ continuous_view(struct store *s, const char *tenant, const char *service,
 
 	if (rc)
 		return rc;
-	*out = v;
-	v = (struct continuous_view){0};
+	*out = TAKE(v);
 	return 0;
 }
 

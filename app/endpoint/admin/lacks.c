@@ -22,8 +22,7 @@ lacks_read(struct store *s, const char *tenant, struct lacks *out)
 	}
 	if (rc)
 		return rc;
-	*out = l;
-	l = (struct lacks){0};
+	*out = TAKE(l);
 	return 0;
 }
 

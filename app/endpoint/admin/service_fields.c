@@ -244,8 +244,7 @@ service_read(struct call *c, const char *name, const struct service_rows *rows,
 	rc = fill(c, name, rows, &match, &s);
 	if (rc)
 		return fail_store(c, rc);
-	*out = s;
-	s = (struct service){0};
+	*out = TAKE(s);
 	return 0;
 }
 

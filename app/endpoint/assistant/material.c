@@ -79,8 +79,7 @@ find_capture(struct call *c, struct material *m)
 		return fail_store(c, rc);
 	if (!l.n || !l.items[0].has_profile)
 		return 0;
-	m->capture = l.items[0];
-	l.items[0] = (struct session){0};
+	m->capture = TAKE(l.items[0]);
 	return 1;
 }
 

@@ -132,7 +132,6 @@ subjects_find(struct store *s, const char *tenant, const struct type *type,
 		else
 			json_decref(one.labels);
 	}
-	*out = made;
-	made = (struct subjects){0};
+	*out = TAKE(made);
 	return 0;
 }

@@ -116,8 +116,7 @@ window_session(const struct window *w, const struct series *of,
 		         (double)w->duration_ms;
 	if (rc)
 		return rc;
-	*out = s;
-	s = (struct session){0};
+	*out = TAKE(s);
 	return 0;
 }
 

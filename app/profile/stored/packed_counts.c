@@ -198,8 +198,7 @@ packed_part_read(const void *p, size_t n, size_t max_bytes, uint32_t nrows,
 	             ?: read_counts(&w, nrows, ntypes, &part);
 	if (rc)
 		return rc;
-	*out = part;
-	part = (struct packed_part){0};
+	*out = TAKE(part);
 	return 0;
 }
 

@@ -368,8 +368,7 @@ read_packed(struct wire w, size_t max_bytes, struct packed *out)
 
 	if (rc)
 		return rc;
-	*out = r.k;
-	r.k = (struct packed){0};
+	*out = TAKE(r.k);
 	return 0;
 }
 
@@ -417,8 +416,7 @@ decode_counted(const char *p, size_t n, size_t max_bytes, struct packed *out)
 	rc = packed_counts_add(&k, &part, 1) ?: packed_counts_end(&k);
 	if (rc)
 		return rc == -EOVERFLOW ? -EBADMSG : rc;
-	*out = k;
-	k = (struct packed){0};
+	*out = TAKE(k);
 	return 0;
 }
 

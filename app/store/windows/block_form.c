@@ -266,7 +266,6 @@ block_decode(const void *p, size_t n, struct block *out, struct buf *why)
 	rc = read_windows(p, &b, why);
 	if (rc)
 		return rc;
-	*out = b;
-	b = (struct block){0};
+	*out = TAKE(b);
 	return 0;
 }

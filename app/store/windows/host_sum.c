@@ -90,8 +90,7 @@ host_sum_parts(struct store *s, const struct sum_due *due,
 	}
 	if (rc)
 		return rc;
-	*out = g;
-	g = (struct sum_groups){0};
+	*out = TAKE(g);
 	return 0;
 }
 

@@ -132,8 +132,7 @@ get_of_run(struct store *s, const char *tenant, const char *id,
 
 	if (rc)
 		return rc;
-	*out = w;
-	w = (struct window){0};
+	*out = TAKE(w);
 	return 0;
 }
 
@@ -158,7 +157,6 @@ window_get(struct store *s, const char *tenant, const char *id,
 		window_done(out);
 		return rc;
 	}
-	*out_series = of;
-	of = (struct series){0};
+	*out_series = TAKE(of);
 	return 0;
 }

@@ -14,8 +14,7 @@ window_select(struct store *s, const struct run_want *want, enum sql sql,
 
 	if (rc)
 		return rc;
-	*out = l;
-	l = (struct window_list){0};
+	*out = TAKE(l);
 	return 0;
 }
 
@@ -49,8 +48,7 @@ window_find_ids(struct store *s, const char *tenant, const char *prefix,
 
 	if (rc)
 		return rc;
-	*out = l;
-	l = (struct window_list){0};
+	*out = TAKE(l);
 	return 0;
 }
 
@@ -229,8 +227,7 @@ window_whole(struct store *s, struct window *out, struct window_list *minutes)
 		windows += minutes->items[i].windows;
 	if (rc || windows != l.items[0].windows)
 		return rc ? rc : -ENODATA;
-	*out = l.items[0];
-	l.items[0] = (struct window){0};
+	*out = TAKE(l.items[0]);
 	return 0;
 }
 

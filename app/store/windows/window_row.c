@@ -87,8 +87,7 @@ window_rows(struct store *s, enum sql sql, const struct db_value *v, size_t n,
 		rc = window_place(&l.items[i]);
 	if (rc)
 		return rc;
-	*out = l;
-	l = (struct window_list){0};
+	*out = TAKE(l);
 	return 0;
 }
 

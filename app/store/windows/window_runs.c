@@ -390,8 +390,7 @@ run_windows_of_hosts(struct store *s, const struct sum_due *due,
 		rc = expand(s, &r.items[i], &want, &l);
 	if (rc)
 		return rc;
-	*out = l;
-	l = (struct window_list){0};
+	*out = TAKE(l);
 	return 0;
 }
 
@@ -416,8 +415,7 @@ run_window_get(struct store *s, const char *tenant, const char *id,
 		            &(struct run_want){.to_ms = INT64_MAX}, &l);
 	for (size_t i = 0; i < l.n && !rc; i++)
 		if (!strcmp(l.items[i].id, id)) {
-			*out = l.items[i];
-			l.items[i] = (struct window){0};
+			*out = TAKE(l.items[i]);
 			return 0;
 		}
 	return rc ?: -ENOENT;

@@ -81,8 +81,7 @@ triggers_load(struct triggers *t, int64_t now_ns)
 	if (!items)
 		return -ENOMEM;
 	for (size_t i = 0; i < l.n; i++) {
-		items[i].row = l.items[i];
-		l.items[i] = (struct trigger){0};
+		items[i].row = TAKE(l.items[i]);
 		take_over(t, &items[i], now_ns);
 	}
 	free_rules(t->items, t->n);

@@ -276,8 +276,7 @@ list_all(struct store *s, int limit, struct trigger *last)
 		                 0);
 		for (size_t i = 0; i < l.n; i++, n++) {
 			trigger_done(last);
-			*last = l.items[i];
-			l.items[i] = (struct trigger){0};
+			*last = TAKE(l.items[i]);
 		}
 		free(cursor);
 		cursor = l.next;

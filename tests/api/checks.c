@@ -18,12 +18,6 @@ beat(struct test_api *a, const char *host, enum check c, enum verdict v)
 {
 	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 	struct finding f = {0};
-	struct worker w = {
-		.host = (char *)host,
-		.boot_id = (char *)"boot",
-		.version = (char *)"1",
-		.pid = 1,
-	};
 
 	finding_set(&f, v, v == FINE ? NULL : EVENTS_FIX, "it was tried");
 	json_open(&text, NULL, '{');
@@ -33,8 +27,7 @@ beat(struct test_api *a, const char *host, enum check c, enum verdict v)
 	json_close(&text, '}');
 	json_close(&text, ']');
 	json_close(&text, '}');
-	w.capabilities = (char *)buf_str(&text);
-	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
+	test_worker(a, host, buf_str(&text));
 }
 
 static int
@@ -173,16 +166,9 @@ TEST(what_a_worker_writes_there_breaks_no_reply)
 	CLEANUP_API struct test_api a = test_api(1, "");
 
 	for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-		struct worker w = {
-			.host = (char *)TEST_HOST,
-			.boot_id = (char *)"boot",
-			.version = (char *)"1",
-			.capabilities = (char *)texts[i],
-			.pid = 1,
-		};
 		CLEANUP_REPLY struct client_reply r = {0};
 
-		ck_assert_int_eq(worker_heartbeat(&a.store.s, &w, 600000), 0);
+		test_worker(&a, TEST_HOST, texts[i]);
 		ck_assert_int_eq(readiness(&a), 200);
 		r = api_get(&a, "/api/v1/checks");
 		ck_assert_msg(r.status == 200, "%s: %d", texts[i], r.status);

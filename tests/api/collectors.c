@@ -101,13 +101,9 @@ static void
 publish(struct test_api *a, const char *collectors)
 {
 	char text[1024];
-	struct worker w = {.host = TEST_HOST,
-	                   .boot_id = "b",
-	                   .version = "1",
-	                   .capabilities = text};
 
 	snprintf(text, sizeof(text), "{\"collectors\":%s}", collectors);
-	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
+	test_worker(a, TEST_HOST, text);
 }
 
 #define PROBLEM(tenant, service)                            \

@@ -201,32 +201,19 @@ TEST(what_a_worker_fails_to_take_is_told_until_it_does_not)
 }
 END
 
-static void
-beat(struct test_api *a, const char *capabilities)
-{
-	struct worker w = {
-		.host = (char *)TEST_HOST,
-		.boot_id = (char *)"boot",
-		.version = (char *)"1",
-		.capabilities = (char *)capabilities,
-		.pid = 1,
-	};
-
-	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 60000), 0);
-}
-
 TEST(the_state_of_each_host_is_told_and_measured)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r = {0}, metrics = {0}, old = {0};
 	const json_t *hosts;
 
-	beat(&a, "{\"continuous\":{\"state\":\"refused\",\"stored\":7}}");
+	test_worker(&a, TEST_HOST,
+	            "{\"continuous\":{\"state\":\"refused\",\"stored\":7}}");
 	r = set(&a, KEY_ADMIN,
 	        "{\"service\":\"" TEST_SERVICE
 	        "\",\"profileTypes\":[\"memory\"]}");
 	metrics = at(&a, "GET", "/metrics");
-	beat(&a, "{}"); /* as an earlier release would */
+	test_worker(&a, TEST_HOST, "{}"); /* as an earlier release would */
 	old = at(&a, "GET", ONE);
 
 	hosts = json_object_get(r.json, "hosts");
@@ -268,7 +255,7 @@ TEST(hosts_are_those_that_may_run_the_service)
 	            "{\"service\":\"" TEST_SERVICE
 	            "\",\"profileTypes\":[\"memory\"]}");
 
-	beat(&a, "{\"continuous\":{\"state\":\"refused\"}}");
+	test_worker(&a, TEST_HOST, "{\"continuous\":{\"state\":\"refused\"}}");
 	ck_assert_int_eq(r.status, 200);
 	ck_assert_uint_eq(hosts_of(&a, ""), 1);
 	ck_assert_uint_eq(hosts_of(&a, TEST_HOST), 1);

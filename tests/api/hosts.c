@@ -26,13 +26,7 @@ start(struct test_api *a, const char *body)
 static void
 add_worker(struct test_api *a, const char *host)
 {
-	const struct worker w = {.host = (char *)host,
-	                         .boot_id = "boot",
-	                         .version = "1",
-	                         .capabilities = "{}",
-	                         .pid = 1};
-
-	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
+	test_worker(a, host, "{}");
 	ck_assert_int_eq(worker_looked(&a->store.s, host,
 	                               clock_wall_ms() + 3600 * MS_PER_S),
 	                 0);

@@ -99,16 +99,23 @@ make_key(struct test_api *a, enum api_key k, const char *role,
 		;
 }
 
+void
+test_worker(struct test_api *a, const char *host, const char *capabilities)
+{
+	const struct worker w = {
+		.host = (char *)host,
+		.boot_id = "boot",
+		.version = "1",
+		.capabilities = (char *)capabilities,
+		.pid = 1,
+	};
+
+	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
+}
+
 static void
 fill_store(struct test_api *a)
 {
-	const struct worker w = {
-		.host = TEST_HOST,
-		.boot_id = "boot",
-		.version = "1",
-		.capabilities = "{}",
-		.pid = 1,
-	};
 	const struct worker_process p = {
 		.host = TEST_HOST,
 		.tenant = TEST_TENANT,
@@ -124,7 +131,7 @@ fill_store(struct test_api *a)
 	make_key(a, KEY_ADMIN, "admin", "t t2");
 	make_key(a, KEY_OTHER, "admin", "other");
 	make_key(a, KEY_WORKER, "worker", "t t2");
-	ck_assert_int_eq(worker_heartbeat(&a->store.s, &w, 600000), 0);
+	test_worker(a, TEST_HOST, "{}");
 	ck_assert_int_eq(process_put(&a->store.s, &p), 0);
 }
 

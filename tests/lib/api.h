@@ -85,6 +85,9 @@ const char *reply_detail(const struct client_reply *r, const char *name);
 /* Fails unless the reply is this error. */
 void assert_error(const struct client_reply *r, int status, const char *code);
 
+/* Reports a worker that is alive for ten minutes. */
+void
+test_worker(struct test_api *a, const char *host, const char *capabilities);
 /* From now on, the worker reports that it has just looked at processes, and
  * that the store has all of them. */
 void test_looks(struct test_api *a);

@@ -355,6 +355,20 @@ test_heartbeat(struct store *s, const char *host, int64_t pid)
 	ck_assert_int_eq(worker_heartbeat(s, &w, TEST_LEASE_MS), 0);
 }
 
+struct worker_process
+test_process(const char *host, const char *tenant, int64_t pid)
+{
+	return (struct worker_process){
+		.host = (char *)host,
+		.tenant = (char *)tenant,
+		.service = (char *)TEST_SERVICE,
+		.boot_id = (char *)"boot",
+		.argv0 = (char *)"a",
+		.cmdline = (char *)"a",
+		.pid = pid,
+	};
+}
+
 struct session_ask
 test_ask(void)
 {

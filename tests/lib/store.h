@@ -50,6 +50,9 @@ struct service test_no_match(const char *tenant, const char *name);
 void test_tenant(struct store *s, const char *tenant);
 /* Reports a live worker. */
 void test_heartbeat(struct store *s, const char *host, int64_t pid);
+/* Returns a process of the tenant's svc, which tests may change. */
+struct worker_process
+test_process(const char *host, const char *tenant, int64_t pid);
 /* Returns a request for a capture of svc, which tests may change. */
 struct session_ask test_ask(void);
 /* Returns a trigger of svc, which tests may change: memory above 100 bytes. */

@@ -264,23 +264,10 @@ of_tenant(const char *tenant)
 	return v;
 }
 
-/* A process of the tenant's service. */
-static struct worker_process
-process_of(const char *host, const char *tenant, int64_t pid)
-{
-	return (struct worker_process){.host = (char *)host,
-	                               .tenant = (char *)tenant,
-	                               .service = (char *)TEST_SERVICE,
-	                               .boot_id = (char *)"",
-	                               .argv0 = (char *)"",
-	                               .cmdline = (char *)"",
-	                               .pid = pid};
-}
-
 static void
 process_at(struct store *s, const char *host, const char *tenant, int64_t pid)
 {
-	const struct worker_process p = process_of(host, tenant, pid);
+	const struct worker_process p = test_process(host, tenant, pid);
 	const struct process_tree tree = {.host = (char *)host,
 	                                  .tenant = (char *)tenant,
 	                                  .service = (char *)TEST_SERVICE,
@@ -326,8 +313,8 @@ TEST(a_host_puts_no_processes_of_services_of_other_tenants)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_PROCESSES struct process_list l = {0};
 	struct service other = of_tenant(OTHER_TENANT);
-	struct worker_process p[] = {process_of(HOST, TEST_TENANT, 11),
-	                             process_of(HOST, OTHER_TENANT, 12)};
+	struct worker_process p[] = {test_process(HOST, TEST_TENANT, 11),
+	                             test_process(HOST, OTHER_TENANT, 12)};
 	struct process_list now = {.items = p, .n = ARRAY_LEN(p)};
 
 	ck_assert_int_eq(service_add(&t.s, &other), 0);
@@ -353,8 +340,8 @@ TEST(a_process_that_is_told_again_keeps_the_time_at_which_it_was_seen)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_PROCESSES struct process_list l = {0};
-	struct worker_process p[] = {process_of(HOST, TEST_TENANT, 11),
-	                             process_of(HOST, TEST_TENANT, 12)};
+	struct worker_process p[] = {test_process(HOST, TEST_TENANT, 11),
+	                             test_process(HOST, TEST_TENANT, 12)};
 	struct process_list now = {.items = p, .n = ARRAY_LEN(p)};
 
 	p[1].ordinal = 1;
@@ -419,7 +406,7 @@ TEST(a_host_of_many_processes_lets_other_writers_in)
 
 	ck_assert_ptr_nonnull(p);
 	for (int i = 0; i < MANY; i++) {
-		p[i] = process_of(HOST, TEST_TENANT, i + 1);
+		p[i] = test_process(HOST, TEST_TENANT, i + 1);
 		p[i].ordinal = i;
 	}
 	/* a statement of the second part fails: the first one stays */
@@ -441,8 +428,8 @@ TEST(a_host_removes_no_processes_of_other_tenants_or_hosts)
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_PROCESSES struct process_list l = {0}, far = {0};
 	struct service other = of_tenant(OTHER_TENANT);
-	struct worker_process own = process_of(HOST, TEST_TENANT, 11),
-			      theirs = process_of(HOST, OTHER_TENANT, 12);
+	struct worker_process own = test_process(HOST, TEST_TENANT, 11),
+			      theirs = test_process(HOST, OTHER_TENANT, 12);
 	const struct process_tree tree = {.host = (char *)HOST,
 	                                  .tenant = (char *)OTHER_TENANT,
 	                                  .service = theirs.service};

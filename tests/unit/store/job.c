@@ -120,15 +120,7 @@ END
 static void
 put_process(struct test_store *t, const char *host, const char *tenant)
 {
-	const struct worker_process p = {
-		.host = (char *)host,
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.boot_id = (char *)"boot",
-		.argv0 = (char *)"a",
-		.cmdline = (char *)"a",
-		.pid = 7,
-	};
+	const struct worker_process p = test_process(host, tenant, 7);
 
 	ck_assert_int_eq(process_put(&t->s, &p), 0);
 }

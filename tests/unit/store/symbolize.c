@@ -263,16 +263,8 @@ TEST(an_upload_is_named_where_its_tenants_service_runs)
 
 	test_tenant(&t.s, "other");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-		const struct worker_process p = {
-			.host = (char *)rows[i].host,
-			.tenant = (char *)rows[i].tenant,
-			.service = (char *)TEST_SERVICE,
-			.boot_id = (char *)"b",
-			.argv0 = (char *)"a",
-			.cmdline = (char *)"a",
-			.pid = 7,
-			.start_time = 9,
-		};
+		const struct worker_process p =
+			test_process(rows[i].host, rows[i].tenant, 7);
 
 		db_skew_clock(t.s.db, 1000 * (int64_t)i);
 		test_heartbeat(&t.s, rows[i].host, 7);

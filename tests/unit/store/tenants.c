@@ -485,21 +485,6 @@ TEST(a_service_that_is_deleted_takes_only_its_own_tenants_things_along)
 }
 END
 
-static struct worker_process
-process_of(const char *host, const char *tenant)
-{
-	return (struct worker_process){
-		.host = (char *)host,
-		.tenant = (char *)tenant,
-		.service = (char *)TEST_SERVICE,
-		.boot_id = (char *)"boot",
-		.argv0 = (char *)"a",
-		.cmdline = (char *)"a b",
-		.pid = 7,
-		.start_time = 9,
-	};
-}
-
 static size_t
 processes(struct store *s, const char *tenant)
 {
@@ -655,9 +640,10 @@ TEST(processes_are_those_of_a_tenant_on_a_host)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP_PROCESSES struct process_list there = {0};
-	const struct worker_process own = process_of(TEST_HOST, TEST_TENANT),
-				    theirs = process_of(TEST_HOST, OTHER),
-				    far = process_of("host2", TEST_TENANT);
+	const struct worker_process own = test_process(TEST_HOST, TEST_TENANT,
+	                                               7),
+				    theirs = test_process(TEST_HOST, OTHER, 7),
+				    far = test_process("host2", TEST_TENANT, 7);
 
 	test_heartbeat(&t.s, TEST_HOST, 7);
 	test_heartbeat(&t.s, "host2", 7);
@@ -677,9 +663,11 @@ TEST(states_of_services_are_the_tenants_own_on_live_hosts)
 {
 	CLEANUP_TEST_STORE struct test_store t = two_tenants();
 	CLEANUP(service_state_list_done) struct service_state_list l = {0};
-	const struct worker_process own = process_of(TEST_HOST, TEST_TENANT),
-				    theirs = process_of("host2", OTHER),
-				    gone = process_of("host3", TEST_TENANT);
+	const struct worker_process own = test_process(TEST_HOST, TEST_TENANT,
+	                                               7),
+				    theirs = test_process("host2", OTHER, 7),
+				    gone = test_process("host3", TEST_TENANT,
+	                                                7);
 	char id[ID_MAX];
 
 	test_heartbeat(&t.s, TEST_HOST, 7);
@@ -750,8 +738,9 @@ END
 TEST(a_worker_that_stops_takes_only_its_own_host_along)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	const struct worker_process own = process_of(TEST_HOST, TEST_TENANT),
-				    far = process_of("host2", TEST_TENANT);
+	const struct worker_process own = test_process(TEST_HOST, TEST_TENANT,
+	                                               7),
+				    far = test_process("host2", TEST_TENANT, 7);
 	int64_t asked, wanted, looked;
 
 	test_heartbeat(&t.s, TEST_HOST, 7);

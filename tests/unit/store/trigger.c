@@ -113,15 +113,8 @@ TEST(a_firing_of_a_shift_has_its_time_and_the_restart_next_to_it)
 	CLEANUP_TRIGGER struct trigger t = {0};
 	CLEANUP_FIRINGS struct firing_list at = {0}, near = {0}, far = {0};
 	CLEANUP_PROCESSES struct process_list p = {0};
-	const struct worker_process began = {
-		.host = (char *)TEST_HOST,
-		.tenant = (char *)TEST_TENANT,
-		.service = (char *)TEST_SERVICE,
-		.boot_id = (char *)"",
-		.argv0 = (char *)"",
-		.cmdline = (char *)"",
-		.pid = 7,
-	};
+	const struct worker_process began =
+		test_process(TEST_HOST, TEST_TENANT, 7);
 	int64_t began_ms;
 
 	test_heartbeat(&ts.s, TEST_HOST, 1);
@@ -155,15 +148,8 @@ TEST(no_restart_is_one_of_another_tenant_or_that_a_new_worker_found)
 		CLEANUP_TRIGGER struct trigger t = {0};
 		CLEANUP_FIRINGS struct firing_list fired = {0};
 		CLEANUP_PROCESSES struct process_list p = {0};
-		const struct worker_process found = {
-			.host = (char *)rows[i].host,
-			.tenant = (char *)rows[i].tenant,
-			.service = (char *)TEST_SERVICE,
-			.boot_id = (char *)"",
-			.argv0 = (char *)"",
-			.cmdline = (char *)"",
-			.pid = 7,
-		};
+		const struct worker_process found =
+			test_process(rows[i].host, rows[i].tenant, 7);
 
 		test_tenant(&ts.s, "other");
 		test_heartbeat(&ts.s, TEST_HOST, 1);

@@ -50,8 +50,7 @@ check load_balancers_are_answered_beside_two_thousand_connections equal "$(curl 
 release
 
 upload='POST /api/v1/profiling/sessions?service=cut&type=cpu HTTP/1.1\r\nHost: stoker\r\nAuthorization: Bearer '$TOKEN'\r\nContent-Type: application/octet-stream\r\nContent-Length: 100000\r\n\r\nhalf of it'
-api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
-  -d '{"name":"cut","match":{"exe":"/usr/bin/cut"}}'
+post /api/v1/services '{"name":"cut","match":{"exe":"/usr/bin/cut"}}' -o /dev/null
 hold 200 "$upload" reset
 check uploads_that_stop_in_the_middle_are_held equal $? 0
 check no_process_of_the_pool_waits_for_uploads_that_stop equal "$(status_of GET /api/v1/services)" 200

@@ -40,7 +40,7 @@ wait_for 60 ended
 check the_worker_asks_no_endpoint_outside_of_the_scope says EndpointForbidden "$result"
 check the_program_got_no_request equal "$(asked)" 0
 # The program's own tenant may name it, and the worker requests its pages.
-api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' -d "{\"name\":\"own\",\"pprofUrl\":\"$url\"}"
-id=$(api POST $P/start -H 'Content-Type: application/json' -d '{"service":"own","profileType":"cpu","durationSeconds":1}' | jq -r '.id // error')
+post /api/v1/services "{\"name\":\"own\",\"pprofUrl\":\"$url\"}" -o /dev/null
+id=$(post $P/start '{"service":"own","profileType":"cpu","durationSeconds":1}' | jq -r '.id // error')
 finished "$id" >/dev/null
 check a_tenant_with_the_scope_reaches_it [ "$(asked)" -ge 1 ]

@@ -33,8 +33,7 @@ stoker_cli service add web --exe "$STATE/bin/demo" >/dev/null
 on_b() { api GET /api/v1/services/web/processes | jq -e '[.items[].host] == ["b"]'; }
 wait_for 30 on_b || echo 'not ok the_service_is_seen_on_b'
 json a /agent/poll '{"bootId":"x","version":"1","capabilities":{}}' >/dev/null
-id=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"web","profileType":"cpu","durationSeconds":300,"host":"b"}' | jq -r .id)
+id=$(post $P/start '{"service":"web","profileType":"cpu","durationSeconds":300,"host":"b"}' | jq -r .id)
 check a_job_of_b_is_not_given_to_a equal "$(json a /agent/poll '{"room":64}' | jq -c '[.jobs, .cancel]')" '[[],[]]'
 told='{"jobs":[{"sessionId":"'$id'","attempt":1,"phase":"done","samples":9999}]}'
 check a_report_of_a_about_a_job_of_b_is_stale equal "$(json a /agent/poll "$told" | jq -c .stale)" "[\"$id\"]"
@@ -70,8 +69,7 @@ check a_courier_that_hangs_is_started_anew wait_for 60 is_replaced
 check the_log_says_that_the_courier_did_not_answer grep -q 'the courier has not answered for' "$STATE/log/b.log"
 
 # --- bytes that are not a profile ---------------------------------------------
-api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"web","profileType":"cpu","durationSeconds":30,"host":"a"}' -o "$STATE/start"
+post $P/start '{"service":"web","profileType":"cpu","durationSeconds":30,"host":"a"}' -o "$STATE/start"
 mine=$(jq -r .id "$STATE/start")
 json a /agent/poll '{"room":1}' >/dev/null
 line() { # profileBytes

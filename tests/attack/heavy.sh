@@ -13,8 +13,7 @@ API_CONF='request_time = 1h
 kept_bytes = 0'
 e2e_start
 wide="$B/tests/tools/wide"
-api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
-  -d '{"name":"wide","match":{"exe":"/usr/bin/wide"}}'
+post /api/v1/services '{"name":"wide","match":{"exe":"/usr/bin/wide"}}' -o /dev/null
 upload() { # seed: stores 60 000 stacks that are all different
   "$wide" "$1" 60000 16 20000 |
     api POST "/api/v1/profiling/sessions?service=wide&type=cpu" \

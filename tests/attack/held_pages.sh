@@ -24,8 +24,7 @@ service held "$STATE/bin/held" || exit 1
 service other "$STATE/bin/demo" || exit 1
 
 threads() { # service: starts a look at its threads, and prints its id
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.id // error'
+  post $P/start "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.id // error'
 }
 status() { jq -r '.status + " " + (.error.error_code // "")'; }
 

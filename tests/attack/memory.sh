@@ -45,8 +45,7 @@ ended() { sed -n 's/^oom_kill //p' "$1/memory.oom_control" "$1/memory.events" 2>
 # Prints the memory that the kernel cannot reclaim.
 anonymous() { sed -n 's/^\(total_rss\|anon\) //p' "$1/memory.stat"; }
 
-api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
-  -d '{"name":"wide","match":{"exe":"/usr/bin/wide"}}'
+post /api/v1/services '{"name":"wide","match":{"exe":"/usr/bin/wide"}}' -o /dev/null
 sessions="/api/v1/profiling/sessions?service=wide&type=cpu"
 for i in 1 2; do
   "$B/tests/tools/wide" $i 50000 36 20000 >"$STATE/wide.$i"

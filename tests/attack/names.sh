@@ -65,8 +65,7 @@ is_mended() { # id, the name
     ! LC_ALL=C grep -qaP '(no|up)\xff' "$STATE/pprof"
 }
 sample=$(start named 2)
-snapshot=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"named","profileType":"goroutine"}' | jq -r '.id // error')
+snapshot=$(post $P/start '{"service":"named","profileType":"goroutine"}' | jq -r '.id // error')
 for kind in sample snapshot; do
   finished "${!kind}" >"$STATE/result"
   check "a_${kind}_of_a_hostile_name_completes" jq -e '.status == "completed"' "$STATE/result"

@@ -41,8 +41,7 @@ run() { # round
 }
 
 snapshot() { # service
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.id // error'
+  post $P/start "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.id // error'
 }
 completed() { # id: its profile is there, and holds samples
   local result

@@ -121,7 +121,7 @@ check its_capture_fails_as_one_whose_process_died equal \
 held=
 check the_next_capture_has_a_finisher completes
 watch_wide() {
-  api POST $P/continuous -H 'Content-Type: application/json' -d '{"service":"wide","sampleRate":99}' >"$STATE/watch" && hold_child
+  post $P/continuous '{"service":"wide","sampleRate":99}' >"$STATE/watch" && hold_child
 }
 watch_wide
 check a_writer_of_windows_is_held [ -n "$held" ]

@@ -61,8 +61,8 @@ background shares "$STATE/bin/shares" 900 1 5
 service plain "$STATE/bin/shares"
 # Each is of a separate service, since a service has one capture at a time.
 trigger() { # name, URL
-  api POST "/api/v1/services/$1/triggers" -H 'Content-Type: application/json' \
-    -d "{\"trigger\":\"$1\",\"when\":{\"cpu\":{\"percent\":1}},\"capture\":{\"durationSeconds\":1},\"cooldownSeconds\":3600,\"webhook\":\"$2\"}"
+  post "/api/v1/services/$1/triggers" \
+    "{\"trigger\":\"$1\",\"when\":{\"cpu\":{\"percent\":1}},\"capture\":{\"durationSeconds\":1},\"cooldownSeconds\":3600,\"webhook\":\"$2\"}"
 }
 names() { jq -r '.error_code // "made"' <<<"$1"; }
 for url in "http://127.0.0.1:$inner/" "http://localhost:$port/" "http://127.0.0.1:$port@127.0.0.1:$inner/" \

@@ -18,8 +18,7 @@ record_begin() { # name, what makes it slower
   cp "$STATE/bin/slower" "$STATE/bin/slower-$name"
   background "slower-$name" "$STATE/bin/slower-$name" $((RECORD_S + 15)) "$@"
   service "bench-$name" "$STATE/bin/slower-$name" || return 1
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"bench-$name\",\"profileType\":\"cpu\",\"durationSeconds\":$RECORD_S,\"sampleRate\":990}" |
+  post $P/start "{\"service\":\"bench-$name\",\"profileType\":\"cpu\",\"durationSeconds\":$RECORD_S,\"sampleRate\":990}" |
     jq -r '.id // error' >"$STATE/$name.id"
 }
 record_end() { # name

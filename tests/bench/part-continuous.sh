@@ -14,8 +14,7 @@ if wanted continuous_cpu_pct continuous_cpu_64cpus_pct continuous_rss_mb \
   for ((i = 1; i <= SERVICES; i++)); do
     background "demo$i" "$STATE/bin/demo$i" 1 $(((100 * $(nproc) + SERVICES - 1) / SERVICES))
     stoker_cli service add "bench$i" --exe "$STATE/bin/demo$i" >/dev/null || exit 1
-    api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-      -d "{\"service\":\"bench$i\"}"
+    post $P/continuous "{\"service\":\"bench$i\"}" -o /dev/null
   done
   stored() { sqlite3 "$STATE/data/stoker.db" "$1"; }
   all_watched() { [ "$(stored 'SELECT COUNT(DISTINCT series) FROM profile_window')" -eq $SERVICES ]; }

@@ -21,10 +21,8 @@ counters = ${COUNTERS_S}s"
     # window.
     "$STATE/bin/go$i" block mutex $([ $i -gt 1 ] || echo fine) \
       <&"$([ $i -gt 1 ] && echo "$never" || echo "$orders")" >/dev/null 2>&1 &
-    api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
-      -d "{\"name\":\"go$i\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/go$i\"}}"
-    api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-      -d "{\"service\":\"go$i\",\"profileTypes\":[\"alloc\",\"block\",\"mutex\"]}"
+    post /api/v1/services "{\"name\":\"go$i\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/go$i\"}}" -o /dev/null
+    post $P/continuous "{\"service\":\"go$i\",\"profileTypes\":[\"alloc\",\"block\",\"mutex\"]}" -o /dev/null
   done
   stored() { sqlite3 "$STATE/data/stoker.db" "$1"; }
   windows() { stored "SELECT COUNT(*) FROM profile_window WHERE level = 0 AND end_ms >= ${1:-0}"; }

@@ -2,8 +2,7 @@
 
 # Two profiles, each with 240 000 different stacks of 16 calls, of 60 000 names.
 heavy_service() { # token
-  TOKEN=$1 api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
-    -d '{"name":"wide","match":{"exe":"/usr/bin/wide"}}'
+  TOKEN=$1 post /api/v1/services '{"name":"wide","match":{"exe":"/usr/bin/wide"}}' -o /dev/null
 }
 heavy_upload() { # seed: prints the time in s, and then the id
   api POST "/api/v1/profiling/sessions?service=wide&type=cpu" -o "$STATE/upload.json" \

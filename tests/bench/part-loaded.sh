@@ -10,8 +10,7 @@
 loaded_round() { # number
   local name id blob
   for name in ai steady slower; do
-    api POST $P/start -H 'Content-Type: application/json' \
-      -d "{\"service\":\"$name\",\"profileType\":\"cpu\",\"durationSeconds\":$LOADED_S,\"sampleRate\":400}" |
+    post $P/start "{\"service\":\"$name\",\"profileType\":\"cpu\",\"durationSeconds\":$LOADED_S,\"sampleRate\":400}" |
       jq -r '.id // error' >"$STATE/$name.id"
   done
   for name in ai steady slower; do

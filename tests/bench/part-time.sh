@@ -6,7 +6,7 @@ if wanted time_to_result time_to_result_inlines; then
   demo=$(<"$STATE/pid/demo")
   service bench-demo "$STATE/bin/demo" || exit 1
   capture() { # 5 s at 999 Hz: its ProfileResult
-    finished "$(api POST $P/start -H 'Content-Type: application/json' -d '{
+    finished "$(post $P/start '{
       "service":"bench-demo","profileType":"cpu","durationSeconds":5,"sampleRate":999
     }' | jq -r .id)"
   }

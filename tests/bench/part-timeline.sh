@@ -7,8 +7,7 @@ blob_bytes() { # id, kind
 # Prints bytes per sample, and bytes per byte of the profile.
 timeline_costs() {
   local id result
-  id=$(api POST $P/start -H 'Content-Type: application/json' \
-    -d '{"service":"bench-timeline","profileType":"cpu","durationSeconds":5,"sampleRate":999}' |
+  id=$(post $P/start '{"service":"bench-timeline","profileType":"cpu","durationSeconds":5,"sampleRate":999}' |
     jq -r '.id // error')
   result=$(finished "$id")
   awk -v t="$(blob_bytes "$id" timeline)" -v p="$(blob_bytes "$id" pprof)" \

@@ -49,8 +49,8 @@ runs_on() { api GET "/api/v1/services/$1/processes" | jq -e --arg h "$2" '[.item
 check a_service_of_the_centre_is_seen_on_its_hosts eval 'wait_for 20 runs_on web a && wait_for 20 runs_on web b'
 
 begun() { # host, seconds: $id; a host that was started again is not known at once
-  id=$(api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"web\",\"profileType\":\"cpu\",\"durationSeconds\":$2,\"sampleRate\":499,\"host\":\"$1\"}" | jq -r '.id // empty') && [ "$id" ]
+  id=$(post $P/start \
+    "{\"service\":\"web\",\"profileType\":\"cpu\",\"durationSeconds\":$2,\"sampleRate\":499,\"host\":\"$1\"}" | jq -r '.id // empty') && [ "$id" ]
 }
 begin() { wait_for 30 begun "$@" && echo "$id"; } # host, seconds: id
 running() { # id, least progress
@@ -73,8 +73,7 @@ strip -o "$STATE/bin/bare" "$STATE/bare.whole"
 background bare "$STATE/bin/bare" 600 2 20
 stoker_cli service add bare --exe "$STATE/bin/bare" >/dev/null
 check a_program_without_symbols_is_seen_on_its_hosts wait_for 20 runs_on bare a
-take() { api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"bare","profileType":"cpu","durationSeconds":1,"host":"a"}' | jq -r '.id // .'; }
+take() { post $P/start '{"service":"bare","profileType":"cpu","durationSeconds":1,"host":"a"}' | jq -r '.id // .'; }
 has_name() { api GET "$P/$1/flamegraph?format=folded" | grep -q 'main;spin;share_half \|;share_half '; }
 old=$(take)
 finished "$old" >/dev/null
@@ -114,13 +113,12 @@ poll() { agent "$1" POST /agent/poll -H 'Content-Type: application/json' -d "$2"
 check a_body_that_names_another_host_is_refused equal "$(poll b '{"host":"a"}' | jq -r '.error_code + " " + .details.parameter')" \
   'InvalidParameter host'
 check a_worker_s_key_opens_nothing_else equal "$(agent a GET /api/v1/services | jq -r .error_code)" Forbidden
-check no_other_key_polls equal "$(api POST /agent/poll -H 'Content-Type: application/json' -d '{}' | jq -r .error_code)" Forbidden
+check no_other_key_polls equal "$(post /agent/poll '{}' | jq -r .error_code)" Forbidden
 
 # --- scope --------------------------------------------------------------------
 stoker_cli service add alone --exe "$STATE/bin/single" --host b >/dev/null
 refused() {
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d '{"service":"alone","profileType":"cpu","durationSeconds":1}' | jq -e '.error_code == "ScopeForbidden"'
+  post $P/start '{"service":"alone","profileType":"cpu","durationSeconds":1}' | jq -e '.error_code == "ScopeForbidden"'
 }
 check a_host_refuses_what_its_scope_does_not_hold wait_for 20 refused
 db() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }

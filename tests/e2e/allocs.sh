@@ -228,8 +228,7 @@ kill -KILL "$pid"
 e2e_start allocating
 background one "$STATE/bin/allocating" "$tmp/service" 100000
 service one "$STATE/bin/allocating"
-id=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"one","profileType":"alloc","durationSeconds":60}' | jq -r '.id // error')
+id=$(start one 60 alloc)
 check a_service_has_probes_while_it_is_captured wait_for 10 has_program stoker_alloc
 ids=$(programs)
 kill -KILL "$(<"$STATE/pid/worker")"

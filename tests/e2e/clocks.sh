@@ -51,8 +51,7 @@ check readiness_counts_such_clocks equal \
   "$(curl -sS "http://127.0.0.1:$PORT/readyz" | jq -r '.clocks | sub(", .*"; "")')" '2 of 2 hosts are off'
 
 take() { # host
-  finished "$(api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"web\",\"profileType\":\"cpu\",\"durationSeconds\":1,\"host\":\"$1\"}" | jq -r .id)"
+  finished "$(post $P/start "{\"service\":\"web\",\"profileType\":\"cpu\",\"durationSeconds\":1,\"host\":\"$1\"}" | jq -r .id)"
 }
 runs_on() { api GET /api/v1/services/web/processes | jq -e --arg h "$1" 'any(.items[]; .host == $h)'; }
 wait_for 30 runs_on early && wait_for 30 runs_on late

@@ -101,7 +101,7 @@ stoker_cli service set twin --collector '' >/dev/null
 
 # --- windows, while worker and collector die ----------------------------------------
 rm -f "$tmp"/*.request
-api POST $P/continuous -o /dev/null -H 'Content-Type: application/json' -d '{"service":"demo","sampleRate":99}'
+post $P/continuous '{"service":"demo","sampleRate":99}' -o /dev/null
 requests() { [ "$(ls "$tmp" | grep -c request)" -ge "$1" ]; }
 check windows_are_sent wait_for 20 requests 3
 mode 503

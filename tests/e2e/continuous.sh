@@ -16,8 +16,7 @@ db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
 windows() { db "SELECT COUNT(*) FROM profile_window WHERE level = 0 ${1:-}"; }
 more_than() { [ "$(windows)" -gt "$1" ]; }
 continuous() { # JSON members
-  api POST $P/continuous -H 'Content-Type: application/json' \
-    -d "{\"service\":\"demo\",\"sampleRate\":99$1}"
+  post $P/continuous "{\"service\":\"demo\",\"sampleRate\":99$1}"
 }
 
 check continuous_profiling_is_enabled equal "$(continuous '' | jq -r .enabled)" true
@@ -70,8 +69,7 @@ fi
 # --- many services share one sampler ------------------------------------------
 for i in 1 2 3; do
   service "also$i" "$STATE/bin/demo"
-  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-    -d "{\"service\":\"also$i\",\"sampleRate\":99}"
+  post $P/continuous "{\"service\":\"also$i\",\"sampleRate\":99}" -o /dev/null
 done
 series() { [ "$(db 'SELECT COUNT(DISTINCT series) FROM profile_window')" -ge "$1" ]; }
 check every_service_has_windows wait_for 30 series 4
@@ -132,8 +130,7 @@ check the_bytes_of_a_minute_hold_its_samples minute_is_whole
 
 # --- it ends --------------------------------------------------------------------
 for s in demo also1 also2 also3; do
-  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-    -d "{\"service\":\"$s\",\"enabled\":false}"
+  post $P/continuous "{\"service\":\"$s\",\"enabled\":false}" -o /dev/null
 done
 newest() { db "SELECT MAX(start_ms) FROM profile_window"; }
 is_quiet() {

@@ -23,8 +23,7 @@ trap leave EXIT
 
 db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
 continuous() { # service, JSON list of types, more members
-  api POST $P/continuous -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileTypes\":$2${3:-}}"
+  post $P/continuous "{\"service\":\"$1\",\"profileTypes\":$2${3:-}}"
 }
 windows() { # service, type, condition
   db "SELECT COUNT(*) FROM profile_window w JOIN series s ON s.id = w.series
@@ -69,8 +68,7 @@ check the_log_has_one_line_for_all_failures_of_a_service [ "$(grep -c "memory pr
 
 # This endpoint fails while the next claims are checked.
 port=$(free_port)
-api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
-  -d "{\"name\":\"gone\",\"kind\":\"go\",\"pprofUrl\":\"http://127.0.0.1:$port\"}"
+post /api/v1/services "{\"name\":\"gone\",\"kind\":\"go\",\"pprofUrl\":\"http://127.0.0.1:$port\"}" -o /dev/null
 continuous gone '["memory"]' >/dev/null
 
 # --- a service registered without its kind, which is not a Go program -------------
@@ -92,8 +90,7 @@ if wait $building; then
   "$B/targets/pages-$GO" "$tmp/address" 2>"$tmp/pages.log" &
   pages=$!
   wait_for 20 test -s "$tmp/address" || { cat "$tmp/pages.log"; exit 1; }
-  api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
-    -d "{\"name\":\"pages\",\"kind\":\"go\",\"pprofUrl\":\"http://$(<"$tmp/address")\"}"
+  post /api/v1/services "{\"name\":\"pages\",\"kind\":\"go\",\"pprofUrl\":\"http://$(<"$tmp/address")\"}" -o /dev/null
   continuous pages '["memory","alloc","block","mutex","goroutine"]' >/dev/null
   declare -A leaf=([memory]=main.keepMemory [alloc]=main.burn
     [block]=main.contend [mutex]=main.contend [goroutine]=main.waitForever)

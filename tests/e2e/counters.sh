@@ -25,8 +25,7 @@ exec {never}<>"$STATE/never" {orders}<>"$STATE/orders" {answers}<>"$STATE/answer
 
 db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
 continuous() { # service, more members
-  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-    -d "{\"service\":\"$1\",\"profileTypes\":[\"alloc\",\"block\",\"mutex\"]${2:-}}"
+  post $P/continuous "{\"service\":\"$1\",\"profileTypes\":[\"alloc\",\"block\",\"mutex\"]${2:-}}" -o /dev/null
 }
 host() { api GET "$P/continuous/go1" | jq ".hosts[0].$1"; }
 
@@ -40,8 +39,7 @@ run_first() { # arguments
 }
 end_first() { kill -KILL "$first" && wait "$first" 2>/dev/null; }
 go_service() {
-  api POST /api/v1/services -o /dev/null -H 'Content-Type: application/json' \
-    -d "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}"
+  post /api/v1/services "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}" -o /dev/null
 }
 set_allow() { # JSON, of the first
   api PUT /api/v1/services/go1 -H 'Content-Type: application/json' -o /dev/null \
@@ -136,8 +134,7 @@ check counting_is_turned_on_if_the_service_allows_it wait_for 90 is_rate 5
 before=$(events mutex)
 say contend 200
 check events_counted_since_then_come_into_windows wait_for 90 at_least mutex $((before + 50))
-id=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"go1","profileType":"mutex","durationSeconds":1}' | jq -r .id)
+id=$(start go1 1 mutex)
 check a_capture_beside_windows_completes equal "$(finished "$id" | jq -r .status)" completed
 windows_of() { db "SELECT COUNT(*) $of AND s.service = 'go1' AND s.type = 'mutex' AND w.start_ms > $1"; }
 some_after() { [ "$(windows_of "$1")" -ge 2 ]; }

@@ -62,12 +62,10 @@ gcc -O1 -g -fomit-frame-pointer -Wl,--build-id -o "$STATE/kept.full" tests/targe
   strip -o "$STATE/bin/kept" "$STATE/kept.full" || exit 1
 background kept "$STATE/bin/kept" 600 2
 service kept "$STATE/bin/kept"
-api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-  -d '{"service":"kept","sampleRate":99}'
+post $P/continuous '{"service":"kept","sampleRate":99}' -o /dev/null
 many() { [ "$(total kept)" -gt 100 ]; }
 check windows_of_a_stripped_program_are_stored wait_for 60 many
-api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-  -d '{"service":"kept","sampleRate":99,"enabled":false}'
+post $P/continuous '{"service":"kept","sampleRate":99,"enabled":false}' -o /dev/null
 check windows_of_a_stripped_program_have_no_names [ "$(merge kept | grep -c share_half)" = 0 ]
 stoker_cli debuginfo push "$STATE/kept.full" >/dev/null
 notices() { api GET "/api/v1/observability/profiling/merge?service=kept&profileType=cpu&from=now-1h&to=now" | jq -r '.notices[]'; }

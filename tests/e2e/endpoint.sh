@@ -36,14 +36,11 @@ leave() { [ -z "$other" ] || kill "$other"; e2e_stop; rm -rf "$tmp"; }
 trap leave EXIT
 
 endpoint() { # name, URL
-  api POST /api/v1/services -f -o /dev/null -H 'Content-Type: application/json' \
-    -d "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"$2\"}"
+  post /api/v1/services "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"$2\"}" -f -o /dev/null
 }
 declare -A pulling=() # by service and type: the id
 begin() { # service, type [seconds]
-  pulling[$1 $2]=$(api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":${3:-1}}" |
-    jq -r '.id // error')
+  pulling[$1 $2]=$(start "$1" "${3:-1}" "$2")
 }
 pulled() { finished "${pulling[$1 $2]}"; } # service, type: the ProfileResult
 view() { # result, format

@@ -209,12 +209,10 @@ through_the_api() {
   trap 'end_program; e2e_stop; rm -rf "$tmp"' EXIT
   install -m 755 "$p" "$STATE/bin/counts"
   run_program "$STATE/bin/counts" block mutex
-  api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
-    -d "{\"name\":\"counts\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/counts\"}}"
+  post /api/v1/services "{\"name\":\"counts\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/counts\"}}" -o /dev/null
   wait_for 10 seen counts
   take() { # type, order
-    id=$(api POST $P/start -H 'Content-Type: application/json' \
-      -d "{\"service\":\"${service:-counts}\",\"profileType\":\"$1\",\"durationSeconds\":5}" | jq -r '.id // error')
+    id=$(start "${service:-counts}" 5 "$1")
     [ -z "$2" ] || { wait_for 5 under_way; say $2; }
     result=$(finished "$id")
   }
@@ -233,8 +231,7 @@ mutex contend_40 main.contend
 ROWS
   # A restarted program counts from its start.
   has_one_process() { jq -e '.quality.processes == 1' <<<"$result" >/dev/null || { echo "$result"; return 1; }; }
-  id=$(api POST $P/start -H 'Content-Type: application/json' \
-    -d '{"service":"counts","profileType":"alloc","durationSeconds":10}' | jq -r '.id // error')
+  id=$(start counts 10 alloc)
   wait_for 5 under_way
   end_program
   run_program "$STATE/bin/counts" && say allocate 200
@@ -279,8 +276,7 @@ turned_on() { # program
     check "${type}_profile_has_a_note_that_counting_was_turned_on" grep -q 'had the program count' <<<"$result"
   done
   check counting_is_turned_off_after_a_capture wait_for 5 is_rate 0
-  api POST $P/start -H 'Content-Type: application/json' -o /dev/null \
-    -d '{"service":"counts","profileType":"mutex","durationSeconds":60}'
+  start counts 60 mutex >/dev/null
   check counting_is_on_during_a_capture wait_for 10 is_rate 5
   kill -KILL "$(<"$STATE/pid/worker")"
   check a_killed_worker_leaves_counting_on is_rate 5

@@ -16,8 +16,7 @@ run_service() { # name, program; GOGC may be set
   pid=$!
   exec {in}>"$STATE/$1.in" {out}<"$STATE/$1.out"
   read -r -t 120 _ <&"$out" &&
-    api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
-      -d "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}" &&
+    post /api/v1/services "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}" -o /dev/null &&
     wait_for 20 seen "$1" || echo "not ok $1_starts"
 }
 end_service() {
@@ -29,8 +28,7 @@ say() { # command; how many goroutines there are then
   read -r -t 120 truth <&"$out"
 }
 capture() { # service; a goroutine session, which becomes $id
-  id=$(api POST $A/sessions -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.sessionId // error')
+  id=$(post $A/sessions "{\"service\":\"$1\",\"profileType\":\"goroutine\"}" | jq -r '.sessionId // error')
   finished "$id" >/dev/null
 }
 seed() { # line, one id or two
@@ -98,9 +96,7 @@ every_type() { # program
   stoker_cli service add undeclared --exe "$STATE/bin/undeclared" >/dev/null &&
     wait_for 10 seen undeclared
   for type in "${types[@]}"; do
-    id+=("$(api POST $P/start -H 'Content-Type: application/json' \
-      -d "{\"service\":\"undeclared\",\"profileType\":\"$type\",\"durationSeconds\":5}" |
-      jq -r '.id // error')")
+    id+=("$(start undeclared 5 "$type")")
   done
   for type in "${types[@]}"; do
     result=$(finished "${id[0]}") id=("${id[@]:1}")

@@ -199,8 +199,7 @@ prometheus() {
 }
 
 go_service() { # name, executable
-  api POST /api/v1/services -H 'Content-Type: application/json' -o /dev/null \
-    -d "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$2\"}}" &&
+  post /api/v1/services "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$2\"}}" -o /dev/null &&
     wait_for 10 seen "$1"
 }
 
@@ -215,8 +214,7 @@ through_the_api() {
   install -m 755 "$p" "$STATE/bin/gophers"
   run_program "$STATE/bin/gophers"
   go_service gophers "$STATE/bin/gophers"
-  id=$(api POST $P/start -H 'Content-Type: application/json' \
-    -d '{"service":"gophers","profileType":"goroutine"}' | jq -r '.id // error')
+  id=$(post $P/start '{"service":"gophers","profileType":"goroutine"}' | jq -r '.id // error')
   result=$(finished "$id")
   check a_goroutine_profile_of_a_go_service_completes \
     equal "$(jq -r .status <<<"$result")" completed
@@ -228,8 +226,7 @@ through_the_api() {
   end_program
   run_program "$STATE/bin/threads" # it prints ready, too
   go_service none "$STATE/bin/threads"
-  id=$(api POST $P/start -H 'Content-Type: application/json' \
-    -d '{"service":"none","profileType":"goroutine"}' | jq -r '.id // error')
+  id=$(post $P/start '{"service":"none","profileType":"goroutine"}' | jq -r '.id // error')
   result=$(finished "$id")
   check a_goroutine_profile_of_a_program_not_in_go_fails_and_says_so \
     equal "$(jq -r .error.error_code <<<"$result")" Unsupported

@@ -174,8 +174,7 @@ for name in loaded bare; do
 done
 run() { # service, type: its result, $result
   local id
-  id=$(api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":1}" | jq -r '.id // error')
+  id=$(start "$1" 1 "$2")
   wait_for 30 ended "$id"
 }
 ended() {
@@ -192,8 +191,7 @@ check a_native_service_without_the_library_is_told_its_name holds_result \
   '.error.message + (.quality.notes | join(" ")) | contains("libstoker-heap.so")'
 
 # --- a process that ends ------------------------------------------------------
-id=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"loaded","profileType":"alloc","durationSeconds":5}' | jq -r '.id // error')
+id=$(start loaded 5 alloc)
 under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
 wait_for 20 under_way
 kill -KILL "$(<"$STATE/pid/loaded")"

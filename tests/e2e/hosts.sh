@@ -21,8 +21,7 @@ check a_service_is_seen_on_each_host equal "$(api GET /api/v1/services/both/proc
   "$(jq -nc --arg f "$first" '[$f, "second"] | sort')"
 
 begin() { # JSON members: the reply
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"profileType\":\"cpu\",\"durationSeconds\":1,$1}"
+  post $P/start "{\"profileType\":\"cpu\",\"durationSeconds\":1,$1}"
 }
 ends() { finished "$1" | jq -r '.status + " " + .host'; } # id
 

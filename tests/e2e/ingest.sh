@@ -20,7 +20,7 @@ push() { # name, from in s, pprof file
 }
 
 # A pprof file of CPU time, exported by this store.
-api POST /api/v1/services -H 'Content-Type: application/json' -d '{"name":"base"}' -o /dev/null
+post /api/v1/services '{"name":"base"}' -o /dev/null
 id=$(api POST "/api/v1/profiling/sessions?service=base&type=cpu&sampleRate=100" \
   --data-binary @$data/folded | jq -r .id)
 api GET "$P/$id/flamegraph?format=pprof" -o "$STATE/push.pb.gz"

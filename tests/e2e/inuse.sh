@@ -125,10 +125,6 @@ check the_largest_leak_of_a_process_that_ended_comes_first first_is ends keep_mo
 e2e_start leaking
 background one "$STATE/bin/leaking" "$tmp/service" "$rate"
 service one "$STATE/bin/leaking"
-start() { # seconds [service [type]]
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"${2:-one}\",\"profileType\":\"${3:-memory}\",\"durationSeconds\":$1}" | jq -r '.id // error'
-}
 ended() { [ "$(api GET "$P/$id" | jq -r .phase)" = done ]; }
 has_its_own() { # session, its first function
   id=$1
@@ -136,17 +132,17 @@ has_its_own() { # session, its first function
     '.status == "completed" and .topFunctions[0].funcName == $f' ||
     { api GET "$P/$1"; return 1; }
 }
-check a_service_has_its_memory_in_use has_its_own "$(start 3)" keep_most
+check a_service_has_its_memory_in_use has_its_own "$(start one 3 memory)" keep_most
 # All three programs use the allocator of one file, and two captures watch one
 # process.
 install -m 755 "$STATE/bin/leaking" "$STATE/bin/another"
 background two "$STATE/bin/another" "$tmp/another" "$rate"
 service two "$STATE/bin/another"
-together=("$(start 4)" "$(start 4 two)" "$(start 4 one alloc)")
+together=("$(start one 4 memory)" "$(start two 4 memory)" "$(start one 4 alloc)")
 check two_services_of_one_library_are_watched_at_once eval \
   'has_its_own ${together[0]} keep_most && has_its_own ${together[1]} keep_most'
 check allocations_are_captured_beside_memory_in_use has_its_own "${together[2]}" throw_away
-id=$(start 60)
+id=$(start one 60 memory)
 check a_service_has_probes_while_it_is_captured wait_for 10 has_program stoker_hold
 ids=$(programs)
 kill -KILL "$(<"$STATE/pid/worker")"

@@ -42,9 +42,7 @@ allow() { # service, JSON
 }
 
 begin() { # service, seconds [type [rate]]: the session's id
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"${3:-cpu}\",\"durationSeconds\":$2,\"sampleRate\":${4:-499}}" |
-    jq -r '.id // error'
+  start "$1" "$2" "${3:-cpu}" "${4:-499}"
 }
 end() { # session: $STATE/result, folded
   finished "$1" >"$STATE/result"
@@ -246,8 +244,7 @@ if [ "$(id -u)" -eq 0 ] && unshare --fork --pid --mount true; then
   jvm elsewhere unshare --fork --pid --mount --mount-proc --kill-child \
     sh -c 'mount -t tmpfs none /tmp && exec "$@"' sh --
   allow elsewhere '{"javaPerfMap":true}'
-  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-    -d '{"service":"elsewhere","sampleRate":99}'
+  post $P/continuous '{"service":"elsewhere","sampleRate":99}' -o /dev/null
   check elsewhere.windows_have_names wait_for 60 window_has_names
   check elsewhere.is_captured capture elsewhere
   check elsewhere.methods_have_names named 80

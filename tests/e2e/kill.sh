@@ -56,8 +56,7 @@ touch "$STATE/ids"
 busy() { # starts captures in a loop; records each id that the API returned
   local id
   while [ ! -e "$STATE/enough" ]; do
-    id=$(api POST $P/start -H 'Content-Type: application/json' --max-time 20 \
-      -d "{\"service\":\"$1\",\"profileType\":\"cpu\",\"durationSeconds\":1}" 2>/dev/null |
+    id=$(post $P/start "{\"service\":\"$1\",\"profileType\":\"cpu\",\"durationSeconds\":1}" --max-time 20 2>/dev/null |
       jq -r '.id // empty' 2>/dev/null)
     [ -z "$id" ] || echo "$id" >>"$STATE/ids"
     read -rt 0.2 <> <(:) || :

@@ -22,15 +22,10 @@ trap 'e2e_stop; rm -rf "$tmp"' EXIT
 endpoint() { # name, version, more of the service
   "$B/targets/pages-$2" "$tmp/$1" 2>"$tmp/$1.log" &
   wait_for 20 test -s "$tmp/$1" || { cat "$tmp/$1.log"; exit 1; }
-  api POST /api/v1/services -f -o /dev/null -H 'Content-Type: application/json' \
-    -d "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"http://$(<"$tmp/$1")\"${3:-}}"
+  post /api/v1/services "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"http://$(<"$tmp/$1")\"${3:-}}" -f -o /dev/null
 }
-begin() { # service, type, seconds
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":${3:-1}}" |
-    jq -r '.id // error'
-}
-begun() { id=$(begin "$@"); } # a part of the worker may have just started
+# A part of the worker may have just started.
+begun() { id=$(start "$1" "${3:-1}" "$2"); } # service, type, seconds
 analysis() { # service: $id of a profile, its $result and its analysis, $found
   wait_for 10 begun "$1" goroutine && result=$(finished "$id") &&
     found=$(api GET "/api/v1/profiling/sessions/$id/analysis?top=1000")
@@ -87,7 +82,7 @@ check an_unknown_opt_in_is_kept_with_a_warning holds "$(put '{"other":true}')" \
 
 # --- a fetcher that dies in the middle of a pull
 fetcher() { pgrep -x -P "$(<"$STATE/pid/worker")" stoker-fetcher; }
-id=$(begin leaks cpu 600)
+id=$(start leaks 600 cpu)
 under_way() { api GET "$P/$id" | jq -e '.progress > 0'; }
 wait_for 10 under_way
 first=$(fetcher)

@@ -39,7 +39,7 @@ check a_process_started_before_an_upgrade_is_still_known \
 
 # --- what a match would select, before there is a service ------------------------
 find_processes() { # body
-  api POST /api/v1/processes -H 'Content-Type: application/json' -d "$1"
+  post /api/v1/processes "$1"
 }
 found() { find_processes "$1" | jq -c '[.items[].found.processes[].pid] | sort'; }
 check a_match_is_tried_before_there_is_a_service \

@@ -14,8 +14,7 @@ service demo "$STATE/bin/demo"
 db() { sqlite3 "$STATE/data/stoker.db" "$1"; }
 more_than() { [ "$(db 'SELECT COUNT(*) FROM profile_window WHERE level = 0')" -gt "$1" ]; }
 continuous() { # JSON members
-  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-    -d "{\"service\":\"demo\",\"sampleRate\":99$1}"
+  post $P/continuous "{\"service\":\"demo\",\"sampleRate\":99$1}" -o /dev/null
 }
 Q="service=demo&profileType=cpu"
 
@@ -75,8 +74,7 @@ check ranges_are_compared_by_blocks equal "$(variance "$same")" blocks
 check a_range_and_itself_do_not_differ equal \
   "$(jq -c '[.overallDelta, .regressions, .improvements, .test.blocks >= 4]' <<<"$same")" '[0,[],[],true]'
 check the_diff_of_ranges_opens_without_a_token grep -q '<html' <<<"$(curl -sS -H 'Accept: text/html' "$(jq -r .links.diff <<<"$same")")"
-id=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"demo","profileType":"cpu","durationSeconds":2,"sampleRate":999}' | jq -r .id)
+id=$(start demo 2 cpu 999)
 completed() { [ "$(api GET "$P/$id?wait=20" | jq -r .status)" = completed ]; }
 check a_capture_beside_continuous_profiling_completes wait_for 60 completed
 check a_capture_and_a_range_are_compared_by_blocks equal \

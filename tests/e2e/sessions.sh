@@ -22,8 +22,7 @@ seed() { # line, then pairs: text, what stands for it
 }
 capture() { # service, type, seconds
   local id
-  id=$(api POST $A/sessions -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":$3,\"sampleRate\":500}" |
+  id=$(post $A/sessions "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":$3,\"sampleRate\":500}" |
     jq -r '.sessionId // error')
   finished "$id" >/dev/null
   echo "$id"

@@ -43,8 +43,7 @@ read -r _ <&"$out"
 check stacks_of_threads_are_those_of_gdb same_as_gdb "$pid"
 
 service waiting "$STATE/bin/threads" || exit 1
-id=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"waiting","profileType":"goroutine"}' | jq -r '.id // error')
+id=$(post $P/start '{"service":"waiting","profileType":"goroutine"}' | jq -r '.id // error')
 result=$(finished "$id")
 check a_snapshot_of_threads_completes equal "$(jq -r .status <<<"$result")" completed
 check a_snapshot_has_a_sample_for_each_thread equal "$(jq .sampleCount <<<"$result")" 101

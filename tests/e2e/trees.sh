@@ -224,8 +224,7 @@ if group cpu && tenth 2>/dev/null && enter "$held_back"; then
   take held_back 3 # on a busy machine a group seldom uses up its quota
   check time_lost_to_a_quota_is_counted_and_noted holds '.quality.quotaLostMs > 300
     and (.quality.notes | any(test("used up its CPU quota.*: [0-9]+$")))'
-  api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-    -d '{"service":"held_back","sampleRate":19}'
+  post $P/continuous '{"service":"held_back","sampleRate":19}' -o /dev/null
   windows_lost() { # ms, at least
     api GET "$P/merge?service=held_back&profileType=cpu&from=now-1h" |
       jq -e '.source == "windows" and .quotaLostMs > 300
@@ -251,8 +250,7 @@ by_pid postgres "$postmaster"
 beside_perf postgres "$postmaster"
 check postgresql_by_its_postmaster_has_its_backends holds '.quality.processes >= 7'
 agrees postgresql_has_the_shares_of_perf postgres function
-snapshot=$(api POST $P/start -H 'Content-Type: application/json' \
-  -d '{"service":"postgres","profileType":"goroutine"}' | jq -r '.id // error')
+snapshot=$(post $P/start '{"service":"postgres","profileType":"goroutine"}' | jq -r '.id // error')
 result=$(finished "$snapshot")
 check a_snapshot_has_the_threads_of_all_of_them holds '.sampleCount >= 7 and .quality.processes >= 7'
 pg_stop
@@ -288,8 +286,7 @@ by_pid shell $shell
 take shell 3
 check a_busy_child_of_a_shell_is_captured holds '.sampleCount > 50 and .quality.processes == 2
   and (.topFunctions | any(.funcName | test("share_|burn")))'
-api POST $P/continuous -H 'Content-Type: application/json' -o /dev/null \
-  -d '{"service":"shell","profileTypes":["cpu"]}'
+post $P/continuous '{"service":"shell","profileTypes":["cpu"]}' -o /dev/null
 sampled() { [ "$(sqlite3 "$STATE/data/stoker.db" "SELECT COUNT(*) FROM profile_window
   WHERE level = 0 AND sample_count > 0")" -ge 2 ]; }
 check a_busy_child_of_a_shell_is_in_windows_of_all_the_time wait_for 30 sampled

@@ -49,7 +49,7 @@ said() { grep -c "^$1" "$tmp/said"; } # status
 has_said() { [ "$(said "$1")" -ge "$2" ]; }
 
 trigger() { # service, JSON: its id
-  api POST "/api/v1/services/$1/triggers" -H 'Content-Type: application/json' -d "$2" | jq -r '.id // error'
+  post "/api/v1/services/$1/triggers" "$2" | jq -r '.id // error'
 }
 of() { api GET "/api/v1/services/$1/triggers/$2"; } # service, id
 holds() { of "$1" "$2" | jq -e "$3" >/dev/null || { of "$1" "$2"; return 1; }; }
@@ -60,8 +60,7 @@ started_by() { # trigger name: number of captures
 # --- a function's share of a minute, which passes meanwhile, and CPU time
 background demo "$STATE/bin/demo" 2 5
 service demo "$STATE/bin/demo"
-api POST $P/continuous -o /dev/null -H 'Content-Type: application/json' \
-  -d '{"service":"demo","sampleRate":99}'
+post $P/continuous '{"service":"demo","sampleRate":99}' -o /dev/null
 busy=$(trigger demo '{"trigger":"busy","when":{"cpu":{"percent":1}},"capture":{"durationSeconds":1}}')
 share=$(trigger demo '{"trigger":"handle","when":{"cpuShare":{"function":"server::handle","percent":30}},
   "capture":{"durationSeconds":1}}')
@@ -129,8 +128,7 @@ mkfifo "$tmp/grow"
 "$STATE/bin/grow" 20 <"$tmp/grow" >/dev/null &
 exec 8>"$tmp/grow"
 service grow "$STATE/bin/grow"
-api POST $P/continuous -o /dev/null -H 'Content-Type: application/json' \
-  -d '{"service":"grow","profileTypes":["goroutine"]}'
+post $P/continuous '{"service":"grow","profileTypes":["goroutine"]}' -o /dev/null
 more=$(trigger grow '{"trigger":"leak","when":{"goroutineGrowth":{"ratio":2,"min":50}},
   "capture":{"profileType":"goroutine"}}')
 looked() { [ "$(sqlite3 "$STATE/data/stoker.db" "SELECT COUNT(*) FROM profile_window w

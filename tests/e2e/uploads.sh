@@ -5,8 +5,7 @@
 e2e_start
 SESSIONS=/api/v1/profiling/sessions
 data=tests/data/fuzz/import
-api POST /api/v1/services -H 'Content-Type: application/json' \
-  -d '{"name":"shop"}' >/dev/null
+post /api/v1/services '{"name":"shop"}' >/dev/null
 
 for file in folded folded.gz perf speedscope.sampled foreign.pb; do
   check "upload_of_$file" equal \

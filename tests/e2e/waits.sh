@@ -249,11 +249,7 @@ chmod 755 "$STATE/bin/parent"
 background parent "$STATE/bin/parent"
 stoker_cli service add shell --cmdline "$STATE/bin/parent" >/dev/null
 check a_service_that_waits_is_seen wait_for 10 seen shell
-start_of() { # service, type, seconds
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"$2\",\"durationSeconds\":$3}" | jq -r '.id // error'
-}
-id=$(start_of shell block 3)
+id=$(start shell 3 block)
 check a_service_of_any_kind_is_captured equal "$(finished "$id" | jq -r .status)" completed
 # Each child lives for 50 ms, and waits all that time.
 children() {
@@ -263,7 +259,7 @@ children() {
   [ "$ms" -ge 1500 ]
 }
 check waits_of_children_are_captured_from_their_start children
-id=$(start_of shell io 60)
+id=$(start shell 60 io)
 check programs_are_in_the_kernel_during_a_capture wait_for 10 has_program stoker_switch
 ids=$(programs)
 kill -KILL "$(<"$STATE/pid/worker")"

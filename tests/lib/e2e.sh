@@ -58,6 +58,10 @@ api() { # method, path, curl arguments
     "http://127.0.0.1:$PORT$path"
 }
 
+post() { # path, JSON, curl arguments
+  api POST "$1" -H 'Content-Type: application/json' -d "$2" "${@:3}"
+}
+
 status_of() { api "$@" -o /dev/null -w '%{http_code}'; }
 
 # Adds a service matched by executable and waits until the worker sees it.
@@ -71,8 +75,7 @@ P=/api/v1/observability/profiling
 
 # Starts a capture and prints its id.
 start() { # service, seconds, type (cpu), samples a second
-  api POST $P/start -H 'Content-Type: application/json' \
-    -d "{\"service\":\"$1\",\"profileType\":\"${3:-cpu}\",\"durationSeconds\":$2${4:+,\"sampleRate\":$4}}" |
+  post $P/start "{\"service\":\"$1\",\"profileType\":\"${3:-cpu}\",\"durationSeconds\":$2${4:+,\"sampleRate\":$4}}" |
     jq -r '.id // error'
 }
 

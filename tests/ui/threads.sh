@@ -19,8 +19,7 @@ capture() { # count
   exec {in}>"$STATE/in" {out}<"$STATE/out"
   read -r -t 60 _ <&"$out" || return
   wait_for 60 is_seen || return
-  id=$(api POST $A -H 'Content-Type: application/json' \
-    -d '{"service":"threads","profileType":"goroutine"}' | jq -r '.sessionId // error') &&
+  id=$(post $A '{"service":"threads","profileType":"goroutine"}' | jq -r '.sessionId // error') &&
     finished "$id" >/dev/null
   kill -KILL "$pid"
   wait "$pid" 2>/dev/null

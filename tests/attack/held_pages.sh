@@ -5,10 +5,7 @@
 # Beside others: it waits for events.
 set -u
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip held_pages: only root may withhold pages from the kernel"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip held_pages 'only root may withhold pages from the kernel'
 e2e_start held
 exec {answers}< <("$STATE/bin/held")
 held=$!
@@ -16,10 +13,7 @@ background demo "$STATE/bin/demo"
 leave() { kill -KILL $held; e2e_stop; }
 trap leave EXIT
 read -r said <&"$answers"
-if [ "$said" != ready ]; then
-  echo "skip held_pages: $said"
-  exit 0
-fi
+[ "$said" = ready ] || skip held_pages "$said"
 service held "$STATE/bin/held" || exit 1
 service other "$STATE/bin/demo" || exit 1
 

@@ -5,14 +5,8 @@
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip jitdumps: only root may write files of others"
-  exit 0
-fi
-if [ "$(uname -m)" != x86_64 ]; then
-  echo "skip jitdumps: the code that it compiles is of x86-64"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip jitdumps 'only root may write files of others'
+[ "$(uname -m)" = x86_64 ] || skip jitdumps 'the code that it compiles is of x86-64'
 tmp=$(mktemp -d "$B/jitdumps-XXXXXX")
 leave() {
   kill -KILL $(jobs -p) 2>/dev/null

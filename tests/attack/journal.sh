@@ -6,10 +6,7 @@
 # Beside others: it waits for events.
 set -u
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip journal: only root has the processes that are attacked"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip journal 'only root has the processes that are attacked'
 e2e_start word
 exec {answers}< <("$STATE/bin/word")
 pid=$!

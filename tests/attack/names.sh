@@ -5,10 +5,7 @@
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip names: only root may capture every program"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip names 'only root may capture every program'
 e2e_start
 # Neither 0xff nor the start of a longer sequence is text; ESC, a newline, CSI of
 # 8 bits and marks of direction are.

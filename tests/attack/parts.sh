@@ -6,10 +6,7 @@
 # Beside others: it waits for events.
 set -u
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip parts: only root takes a process over"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip parts 'only root takes a process over'
 e2e_start shares
 background own "$STATE/bin/shares" 900 1 20
 background other "$STATE/bin/shares" 900 1 20

@@ -6,10 +6,7 @@
 # Beside others: it waits for events.
 set -u
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip paths: only root gives programs to users of their own"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip paths 'only root gives programs to users of their own'
 tmp=$(mktemp -d /var/tmp/stoker-paths-XXXXXX)
 chmod 755 "$tmp"
 leave() { e2e_stop; rm -rf "$tmp"; }

@@ -7,10 +7,7 @@
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip perf_maps: only root may write files of others"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip perf_maps 'only root may write files of others'
 tmp=$(mktemp -d "$B/perf-maps-XXXXXX")
 map=
 leave() {

@@ -3,10 +3,7 @@
 # Captures of spoilt programs end, no part of the worker dies, and captures of
 # other programs go on.
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip programs: only root may capture every program"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip programs 'only root may capture every program'
 e2e_start shares
 # Another seed makes other programs: SEED=7 tests/attack/programs.sh
 : "${SEED:=1}"

@@ -4,10 +4,7 @@
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip reused_pids: only root may choose a pid"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip reused_pids 'only root may choose a pid'
 e2e_start shares inlined reborn
 mkfifo "$STATE/swaps" "$STATE/swapped"
 "$STATE/bin/reborn" "$STATE/bin/shares" "$STATE/bin/inlined" \

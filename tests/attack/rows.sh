@@ -7,10 +7,7 @@
 # Beside others: it waits for events.
 set -u
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip rows: only root starts the parts as users of their own"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip rows 'only root starts the parts as users of their own'
 e2e_start shares
 background shares "$STATE/bin/shares" 600 1 20
 pid=$(<"$STATE/pid/shares")

@@ -98,10 +98,7 @@ check a_backup_with_a_trigger_is_not_restored says "the trigger spy is not Stoke
 check nothing_was_restored [ ! -e "$STATE/restored/stoker.db" ]
 
 # --- PostgreSQL
-if [ -z "$pg_bin" ]; then
-  skip the_same_on_a_server 'PostgreSQL is not installed'
-  exit
-fi
+[ -n "$pg_bin" ] || skip the_same_on_a_server 'PostgreSQL is not installed'
 pg_start "$STATE" '-c fsync=off'
 psql() { pg_run psql -qX -v ON_ERROR_STOP=1 -h "$STATE/pg" "$@"; }
 psql -U stoker postgres -c 'CREATE ROLE app LOGIN' -c 'CREATE ROLE evil LOGIN' -c 'CREATE ROLE boss LOGIN SUPERUSER'

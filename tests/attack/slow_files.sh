@@ -6,10 +6,7 @@
 # Alone: a fork waits for probes that others place.
 set -u
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip slow_files: only root opens /dev/fuse everywhere"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip slow_files 'only root opens /dev/fuse everywhere'
 e2e_start slowfs
 mkdir "$STATE/never"
 cp "$STATE/bin/slowfs" "$STATE/bin/never"
@@ -20,10 +17,7 @@ late=
 leave() { kill -KILL $late $never; e2e_stop; }
 trap leave EXIT
 read -r said <&"$said_never"
-if [ "$said" != ready ]; then
-  echo "skip slow_files: $said"
-  exit 0
-fi
+[ "$said" = ready ] || skip slow_files "$said"
 stoker_cli service add late --exe "$STATE/bin/slowfs" >/dev/null
 service never "$STATE/bin/never" || exit 1
 service other "$STATE/bin/demo" || exit 1

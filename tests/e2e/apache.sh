@@ -5,11 +5,8 @@
 set -u
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 PATH=$PATH:/usr/sbin
-if ! command -v apache2 >/dev/null; then
-  . tests/lib/check.sh
-  skip apache_serves_stoker 'apache2-bin is not installed'
-  exit
-fi
+. tests/lib/check.sh
+command -v apache2 >/dev/null || skip apache_serves_stoker 'apache2-bin is not installed'
 API_CONF='accel_bytes = 1T'
 LEAVE=leave
 leave() { [ ! -s "$STATE/apache/pid" ] || kill "$(<"$STATE/apache/pid")"; e2e_stop; }

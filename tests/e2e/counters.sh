@@ -13,10 +13,8 @@ counters = 1s
 PROGRAMS=5 # with three types each: more than are read at once
 . "$(dirname "$0")/../lib/e2e.sh"
 mkdir -p "$B/targets"
-if ! tests/lib/go build "$GO" "$B/targets/counts-$GO" tests/targets/go/counts 2>"$B/counters.why"; then
-  echo "skip counters: no Go $GO: $(tail -n 1 "$B/counters.why")"
-  exit 0
-fi
+tests/lib/go build "$GO" "$B/targets/counts-$GO" tests/targets/go/counts 2>"$B/counters.why" ||
+  skip counters "no Go $GO: $(tail -n 1 "$B/counters.why")"
 e2e_start
 install -m 755 "$B/targets/counts-$GO" "$STATE/bin/go1"
 for ((i = 2; i <= PROGRAMS; i++)); do ln "$STATE/bin/go1" "$STATE/bin/go$i"; done

@@ -1,10 +1,7 @@
 #!/bin/bash
 # The worker with fewer capabilities than it could use.
 . tests/lib/e2e.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip fallbacks: only root can take capabilities away"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip fallbacks 'only root can take capabilities away'
 tmp=$(mktemp -d /var/tmp/stoker-fallbacks-XXXXXX)
 chmod 777 "$tmp"
 install -m 755 "$B/stoker-worker" "$B/targets/shares" "$B/targets/shortchild" \

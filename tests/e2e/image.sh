@@ -11,10 +11,7 @@ cd "$(dirname "$0")/../.."
 . tests/lib/check.sh
 . tests/lib/container.sh
 . tests/lib/manual.sh
-if [ "$(id -u)" -ne 0 ] || ! command -v podman >/dev/null; then
-  echo "skip e2e/image: needs root, and podman"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] && command -v podman >/dev/null || skip e2e/image 'needs root, and podman'
 STATE=$(mktemp -d /var/tmp/stoker-image-XXXXXX)
 chmod 755 "$STATE"
 mkdir "$STATE/pid" "$STATE/log"

@@ -3,10 +3,7 @@
 # that can't be read from outside is asked where its service allows it, and no
 # process comes to harm by that.
 . tests/lib/e2e.sh
-if ! command -v javac >/dev/null; then
-  echo "skip java: no JDK here"
-  exit 0
-fi
+command -v javac >/dev/null || skip java 'no JDK here'
 WORKER_CONF='
 [continuous]
 window = 1s

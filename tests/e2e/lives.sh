@@ -8,10 +8,7 @@
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-lives-XXXXXX)
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip lives: needs root"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip lives 'needs root'
 can_capture lives || exit
 types='block mutex io alloc memory'
 

@@ -7,10 +7,7 @@
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 . tests/lib/pg.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip real_programs: needs root"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip real_programs 'needs root'
 tmp=$(mktemp -d /var/tmp/stoker-real-XXXXXX)
 trap 'touch "$tmp/stop"; pg_stop; kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 chmod 755 "$tmp"

@@ -9,10 +9,7 @@ ui_name=$1
 shift
 . tests/lib/e2e.sh
 . tests/lib/dom.sh "$ui_name"
-[ -d "$B/ui/assets" ] || {
-  echo "skip $ui_name: it was built without npm"
-  exit 0
-}
+[ -d "$B/ui/assets" ] || skip "$ui_name" 'it was built without npm'
 e2e_start "$@"
 
 ui() { # file

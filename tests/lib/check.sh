@@ -1,6 +1,7 @@
 # Claims of a script, one line each.
 #
 #	check NAME command...	ok or not ok, with what the command printed
+#	skip NAME WHY
 #	equal GOT EXPECTED
 #	says TEXT command...	its output, on both streams, contains TEXT
 #	leaves STATUS command...	it ends with that status
@@ -18,6 +19,12 @@ check() {
     echo "not ok $name: ${out//$'\n'/ | }"
     not_ok=$name
   fi
+}
+
+# Ends a script that can't run here.
+skip() { # name, why
+  echo "skip $1: $2"
+  exit 0
 }
 
 equal() { [ "$1" = "$2" ] || { echo "got '$1', expected '$2'"; return 1; }; }

@@ -6,15 +6,10 @@
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip machine/faults: needs root"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip machine/faults 'needs root'
 GO=1.19
-CGO_ENABLED=1 tests/lib/go build $GO "$B/go/bin/machine-pages" tests/targets/go/pages 2>"$B/go.why" || {
-  echo "skip machine/faults: no Go $GO: $(tail -n 1 "$B/go.why")"
-  exit 0
-}
+CGO_ENABLED=1 tests/lib/go build $GO "$B/go/bin/machine-pages" tests/targets/go/pages 2>"$B/go.why" ||
+  skip machine/faults "no Go $GO: $(tail -n 1 "$B/go.why")"
 
 machine_start
 machine_put 755 "$B"/targets/shares "$B"/go/bin/machine-pages /usr/local/bin

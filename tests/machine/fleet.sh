@@ -7,10 +7,7 @@
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 . tests/lib/manual.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip machine/fleet: needs root"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip machine/fleet 'needs root'
 machine_start
 package_installed
 machine_put 755 "$B/targets/shares" /usr/local/bin

@@ -6,10 +6,7 @@
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip machine/install: needs root"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip machine/install 'needs root'
 deb=$(package_file)
 level=/proc/sys/kernel/perf_event_paranoid
 

@@ -6,10 +6,7 @@
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 . tests/lib/manual.sh
-if [ "$(id -u)" -ne 0 ] || [ ! -x /usr/bin/pg_createcluster ]; then
-  echo "skip machine/move: needs root, and PostgreSQL of Debian"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] && [ -x /usr/bin/pg_createcluster ] || skip machine/move 'needs root, and PostgreSQL of Debian'
 machine_start
 package_installed
 # Lines of a block, in one shell.

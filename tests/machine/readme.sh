@@ -11,10 +11,7 @@
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
 . tests/lib/manual.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip machine/readme: needs root"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip machine/readme 'needs root'
 
 # Prints the indented block below "## Install" that contains a text, without
 # comments.

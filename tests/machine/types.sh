@@ -3,17 +3,12 @@
 # functions have their names and shares.
 . "$(dirname "$0")/../lib/machine.sh"
 . tests/lib/installed.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip machine/types: needs root"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip machine/types 'needs root'
 GO=1.19
 for name in counts demo gowork; do
   case $name in gowork) source=tests/targets/gowork ;; *) source=tests/targets/go/$name ;; esac
-  CGO_ENABLED=0 tests/lib/go build $GO "$B/go/bin/machine-$name" $source 2>"$B/go.why" || {
-    echo "skip machine/types: no Go $GO: $(tail -n 1 "$B/go.why")"
-    exit 0
-  }
+  CGO_ENABLED=0 tests/lib/go build $GO "$B/go/bin/machine-$name" $source 2>"$B/go.why" ||
+    skip machine/types "no Go $GO: $(tail -n 1 "$B/go.why")"
 done
 
 machine_start

@@ -118,6 +118,18 @@ json_text(const char *s)
 	return j ? j : json_string("");
 }
 
+const char *
+json_member(const json_t *j, const char *key)
+{
+	return json_string_value(json_object_get(j, key)) ?: "";
+}
+
+const char *
+json_item(const json_t *list, size_t i)
+{
+	return json_string_value(json_array_get(list, i)) ?: "";
+}
+
 void
 json_remove_prefix(json_t *list, const char *prefix, size_t n)
 {

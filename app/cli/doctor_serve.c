@@ -547,28 +547,21 @@ doctor_ask_hosts(struct doctor *d, json_t *out)
 	           buf_str(&d->found), poor ? "stoker hosts" : "");
 }
 
-static const char *
-text_of(const json_t *row, const char *key)
-{
-	const char *s = json_string_value(json_object_get(row, key));
-
-	return s ? s : "";
-}
-
 /* Adds a finding as a row of doctor's, with the host if there are several. */
 static void
 add_finding(json_t *out, const json_t *row, bool several)
 {
 	CLEANUP_BUF struct buf name = BUF_INIT(BUF_MAX_SMALL);
 	CLEANUP_BUF struct buf said = BUF_INIT(BUF_MAX_SMALL);
-	const char *host = text_of(row, "host");
+	const char *host = json_member(row, "host");
 
-	buf_addf(&name, "%s %s", text_of(row, "part"), text_of(row, "check"));
+	buf_addf(&name, "%s %s", json_member(row, "part"),
+	         json_member(row, "check"));
 	if (several && *host)
 		buf_addf(&said, "%s: ", host);
-	buf_puts(&said, text_of(row, "found"));
-	doctor_add(out, buf_str(&name), text_of(row, "verdict"), buf_str(&said),
-	           text_of(row, "fix"));
+	buf_puts(&said, json_member(row, "found"));
+	doctor_add(out, buf_str(&name), json_member(row, "verdict"),
+	           buf_str(&said), json_member(row, "fix"));
 }
 
 static bool
@@ -579,7 +572,7 @@ has_several_hosts(const json_t *items)
 	size_t i;
 
 	json_array_foreach(items, i, row) {
-		const char *host = text_of(row, "host");
+		const char *host = json_member(row, "host");
 
 		if (*first && *host && strcmp(first, host) != 0)
 			return true;

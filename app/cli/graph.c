@@ -39,14 +39,6 @@ number_at(const json_t *list, size_t i)
 	return json_integer_value(json_array_get(list, i));
 }
 
-static const char *
-text_at(const json_t *list, size_t i)
-{
-	const char *s = json_string_value(json_array_get(list, i));
-
-	return s ? s : "";
-}
-
 /* Returns a copy of a name, without the port of a peer, as in "[recvfrom
  * socket 10.0.0.3:50560]", if the kernel chose the port. */
 static char *
@@ -131,9 +123,9 @@ read_functions(struct naming *y)
 		struct graph_function *f = &g->functions[g->nfunctions];
 
 		*f = (struct graph_function){
-			.name = fold_peer(text_at(names, i)),
-			.package = text_at(packages, i),
-			.file = text_at(files, (size_t)number_at(file, i)),
+			.name = fold_peer(json_item(names, i)),
+			.package = json_item(packages, i),
+			.file = json_item(files, (size_t)number_at(file, i)),
 			.line = number_at(line, i),
 		};
 		rc = f->name ? add_function(y, &y->functions[i]) : -ENOMEM;

@@ -56,19 +56,11 @@ most_shared(const struct stacks *k, const json_t *frames, size_t *most)
 
 /* --- their columns -------------------------------------------------------- */
 
-static const char *
-text_at(const json_t *list, size_t i)
-{
-	const char *s = json_string_value(json_array_get(list, i));
-
-	return s ? s : "";
-}
-
 static void
 get_safe(struct buf *out, const json_t *list, size_t i)
 {
 	buf_clear(out);
-	safe_puts(out, text_at(list, i));
+	safe_puts(out, json_item(list, i));
 }
 
 static size_t

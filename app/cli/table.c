@@ -68,14 +68,6 @@ value_bare(struct buf *out, const json_t *v)
 		buf_puts(out, s);
 }
 
-const char *
-json_member(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
-
 void
 member_show(struct buf *out, const char *name, const json_t *v,
             const struct screen *s)

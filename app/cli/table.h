@@ -45,8 +45,6 @@ void table_show_to(struct buf *out, const struct column *columns, size_t n,
 void value_show(struct buf *out, const json_t *v);
 /* Appends a value; a string that holds JSON is appended without quotes. */
 void value_bare(struct buf *out, const json_t *v);
-/* Returns a member that is a string, or "". */
-const char *json_member(const json_t *j, const char *key);
 /* Appends "name: value", with values aligned. Appends nothing if v is empty. */
 void member_show(struct buf *out, const char *name, const json_t *v,
                  const struct screen *s);

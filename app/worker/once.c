@@ -59,14 +59,6 @@ fail(struct once_run *r, enum capture_error e, int sys_error)
 
 /* --- the report ----------------------------------------------------------- */
 
-static const char *
-text_of(const json_t *row, const char *key)
-{
-	const char *s = json_string_value(json_object_get(row, key));
-
-	return s ? s : "";
-}
-
 static void
 print_top(const json_t *top)
 {
@@ -80,8 +72,9 @@ print_top(const json_t *top)
 		printf("%7.2f %7.2f %8s  %s (%s)\n",
 		       json_number_value(json_object_get(row, "selfPct")),
 		       json_number_value(json_object_get(row, "cumulativePct")),
-		       text_of(row, "sampleCount"), text_of(row, "funcName"),
-		       text_of(row, "package"));
+		       json_member(row, "sampleCount"),
+		       json_member(row, "funcName"),
+		       json_member(row, "package"));
 	}
 }
 

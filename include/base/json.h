@@ -25,6 +25,10 @@ MUST_CHECK int json_write_indented(const json_t *j, struct buf *out);
 /* Makes a JSON string like json_string(), but never fails on bytes that are not
  * UTF-8. */
 json_t *json_text(const char *s);
+/* Return a member of an object, and an item of a list, if it is a text; or
+ * "". */
+const char *json_member(const json_t *j, const char *key);
+const char *json_item(const json_t *list, size_t i);
 /* Removes the first text in a list that begins with the n bytes of prefix; does
  * nothing if n is 0. */
 void json_remove_prefix(json_t *list, const char *prefix, size_t n);

@@ -52,14 +52,6 @@ checks_of_worker(const struct worker *w)
 	return w->alive ? json_incref(json_object_get(all, "checks")) : NULL;
 }
 
-const char *
-checks_text(const json_t *finding, const char *key)
-{
-	const char *s = json_string_value(json_object_get(finding, key));
-
-	return s ? s : "";
-}
-
 const json_t *
 checks_find(const json_t *findings, enum check c)
 {
@@ -67,8 +59,8 @@ checks_find(const json_t *findings, enum check c)
 	size_t i;
 
 	json_array_foreach(findings, i, f) {
-		if (c < CHECKS && check_find(checks_text(f, "part"),
-		                             checks_text(f, "check")) == c)
+		if (c < CHECKS && check_find(json_member(f, "part"),
+		                             json_member(f, "check")) == c)
 			return f;
 	}
 	return NULL;
@@ -77,7 +69,7 @@ checks_find(const json_t *findings, enum check c)
 static bool
 has_verdict(const json_t *finding, enum verdict v)
 {
-	return !strcmp(checks_text(finding, "verdict"), verdict_word(v));
+	return !strcmp(json_member(finding, "verdict"), verdict_word(v));
 }
 
 bool
@@ -93,8 +85,8 @@ checks_block(const json_t *findings)
 	size_t i;
 
 	json_array_foreach(findings, i, f) {
-		enum check c = check_find(checks_text(f, "part"),
-		                          checks_text(f, "check"));
+		enum check c = check_find(json_member(f, "part"),
+		                          json_member(f, "check"));
 
 		if (has_verdict(f, BROKEN) && check_needed(c))
 			return check_name(c);
@@ -115,7 +107,7 @@ put_worker(struct buf *out, const struct worker *w)
 		json_open(out, NULL, '{');
 		json_put_text(out, "host", w->host);
 		for (size_t k = 0; k < ARRAY_LEN(keys); k++)
-			json_put_text(out, keys[k], checks_text(f, keys[k]));
+			json_put_text(out, keys[k], json_member(f, keys[k]));
 		json_put_time(out, "publishedAt", w->heartbeat_ms);
 		json_close(out, '}');
 	}

@@ -26,5 +26,3 @@ const json_t *checks_find(const json_t *findings, enum check c);
 /* True for a finding that explains why profiles are missing or less
  * complete. */
 bool checks_is_poor(const json_t *finding);
-/* Returns a member of a finding; "" when there is none. */
-const char *checks_text(const json_t *finding, const char *key);

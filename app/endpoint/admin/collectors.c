@@ -16,14 +16,6 @@ published(const struct worker *w, json_t **all)
 	return json_object_get(*all, "collectors");
 }
 
-static const char *
-text_of(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
-
 int
 collectors_problems(const struct worker_list *workers, json_t **out)
 {
@@ -59,12 +51,12 @@ collectors_put(const json_t *problems, const struct service *s, struct buf *out)
 
 	json_open(out, "collectorProblems", '[');
 	json_array_foreach(problems, i, p) {
-		if (strcmp(text_of(p, "tenant"), s->tenant) != 0 ||
-		    strcmp(text_of(p, "service"), s->name) != 0)
+		if (strcmp(json_member(p, "tenant"), s->tenant) != 0 ||
+		    strcmp(json_member(p, "service"), s->name) != 0)
 			continue;
 		json_open(out, NULL, '{');
-		json_put_text(out, "host", text_of(p, "host"));
-		json_put_text(out, "message", text_of(p, "message"));
+		json_put_text(out, "host", json_member(p, "host"));
+		json_put_text(out, "message", json_member(p, "message"));
 		json_put_time(out, "since",
 		              json_integer_value(json_object_get(p, "since")));
 		json_close(out, '}');

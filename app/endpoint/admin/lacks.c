@@ -86,8 +86,8 @@ put_poor(const struct lacks *l, const struct service *s, const char *type,
 		poor += finding != NULL;
 	}
 	if (first)
-		put_lack(out, type, poor == n, checks_text(first, "found"),
-		         checks_text(first, "fix"));
+		put_lack(out, type, poor == n, json_member(first, "found"),
+		         json_member(first, "fix"));
 }
 
 void

@@ -99,7 +99,7 @@ connect_answer(struct call *c, enum message m, const struct buf *wire)
 const char *
 asked_text(const json_t *q, const char *name)
 {
-	return json_string_value(json_object_get(q, name)) ?: "";
+	return json_member(q, name);
 }
 
 int64_t

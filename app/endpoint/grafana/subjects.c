@@ -58,7 +58,7 @@ subject_label(const struct subject *s, const char *name,
 	}
 	if (is_hidden(name))
 		return "";
-	return json_string_value(json_object_get(s->labels, name)) ?: "";
+	return json_member(s->labels, name);
 }
 
 bool

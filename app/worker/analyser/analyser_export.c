@@ -38,14 +38,6 @@ read_profile(const char *p, size_t n, struct profile **out)
 	                     ?: merge_add_packed(m, &made) ?: merge_end(m, out);
 }
 
-static const char *
-text_of(const json_t *j, const char *key)
-{
-	const char *s = json_string_value(json_object_get(j, key));
-
-	return s ? s : "";
-}
-
 static int
 make_request(const char *origin, size_t origin_n, const char *p, size_t n,
              struct buf *out)
@@ -54,9 +46,9 @@ make_request(const char *origin, size_t origin_n, const char *p, size_t n,
 	CLEANUP_PROFILE struct profile *profile = NULL;
 	CLEANUP_BUF struct buf raw = BUF_INIT(MAX_RAW);
 	const struct otlp_origin of = {
-		.service = text_of(j, "service"),
-		.host = text_of(j, "host"),
-		.id = text_of(j, "id"),
+		.service = json_member(j, "service"),
+		.host = json_member(j, "host"),
+		.id = json_member(j, "id"),
 		.labels = json_object_get(j, "labels"),
 	};
 

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -10,16 +10,6 @@
 #define SERVICES "/api/v1/services"
 #define LINKS    "/api/v1/browser-session/link"
 #define TOKENS   "/api/v1/tokens"
-
-static struct client_reply
-send_as(struct test_api *a, enum api_key key, const char *method,
-        const char *path, const char *body)
-{
-	return ask(a, (struct ask){.key = key,
-	                           .method = method,
-	                           .path = path,
-	                           .body = body});
-}
 
 /* --- services ------------------------------------------------------------- */
 
@@ -31,9 +21,9 @@ TEST(a_service_comes_back_as_it_was_given)
 		"\"allow\":{\"ptrace\":true},\"description\":\"d\"}";
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply made =
-		send_as(&a, KEY_ADMIN, "POST", SERVICES, body);
+		api_say(&a, KEY_ADMIN, "POST", SERVICES, body);
 	CLEANUP_REPLY struct client_reply got =
-		send_as(&a, KEY_VIEWER, "GET", SERVICES "/web.1", NULL);
+		api_say(&a, KEY_VIEWER, "GET", SERVICES "/web.1", NULL);
 	CLEANUP_JSON json_t *given = json_loads(body, 0, NULL);
 	const char *key;
 	json_t *v;
@@ -68,7 +58,7 @@ TEST(an_opt_in_is_true_or_false_and_an_unknown_one_is_named)
 
 		ck_assert_int_gt(
 			asprintf(&body, "{\"allow\":%s}", rows[i].allow), 0);
-		CLEANUP_REPLY struct client_reply r = send_as(
+		CLEANUP_REPLY struct client_reply r = api_say(
 			&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE, body);
 		ck_assert_int_eq(r.status, rows[i].status);
 		warnings = json_dumps(json_object_get(r.json, "warnings"), 0);
@@ -83,7 +73,7 @@ TEST(a_name_that_is_taken_is_409)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r =
-		send_as(&a, KEY_ADMIN, "POST", SERVICES,
+		api_say(&a, KEY_ADMIN, "POST", SERVICES,
 	                "{\"name\":\"" TEST_SERVICE "\"}");
 
 	assert_error(&r, 409, "ServiceExists");
@@ -94,7 +84,7 @@ TEST(the_same_name_in_another_tenant_is_free)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r =
-		send_as(&a, KEY_OTHER, "POST", SERVICES,
+		api_say(&a, KEY_OTHER, "POST", SERVICES,
 	                "{\"name\":\"" TEST_SERVICE "\"}");
 
 	ck_assert_int_eq(r.status, 201);
@@ -105,7 +95,7 @@ TEST(put_replaces_every_field)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r =
-		send_as(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+		api_say(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
 	                "{\"match\":{\"exe\":\"/opt/app/x\"}}");
 	const json_t *match = json_object_get(r.json, "match");
 
@@ -170,7 +160,7 @@ TEST(a_match_is_one_rule_within_the_scope_of_its_tenant)
 
 		snprintf(body, sizeof(body), "{\"match\":%s}",
 		         matches[i].match);
-		r = send_as(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+		r = api_say(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
 		            body);
 		ck_assert_msg(r.status == matches[i].status, "%s: %s",
 		              matches[i].match, buf_str(&r.body));
@@ -194,7 +184,7 @@ TEST(a_tenant_without_a_scope_may_match_nothing)
 
 		snprintf(body, sizeof(body), "{\"name\":\"n\",\"match\":%s}",
 		         any[i]);
-		r = send_as(&a, KEY_OTHER, "POST", SERVICES, body);
+		r = api_say(&a, KEY_OTHER, "POST", SERVICES, body);
 		assert_error(&r, 403, "ScopeForbidden");
 	}
 }
@@ -203,7 +193,7 @@ END
 TEST(a_tenant_without_a_scope_may_name_no_endpoint)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply r = send_as(
+	CLEANUP_REPLY struct client_reply r = api_say(
 		&a, KEY_OTHER, "POST", SERVICES,
 		"{\"name\":\"n\",\"pprofUrl\":\"http://localhost:6060\"}");
 
@@ -254,9 +244,9 @@ TEST(command_lines_are_hidden_from_viewers)
 	CLEANUP_API struct test_api a = test_api(1, "");
 	const char *path = SERVICES "/" TEST_SERVICE "/processes";
 	CLEANUP_REPLY struct client_reply viewer =
-		send_as(&a, KEY_VIEWER, "GET", path, NULL);
+		api_say(&a, KEY_VIEWER, "GET", path, NULL);
 	CLEANUP_REPLY struct client_reply strong =
-		send_as(&a, KEY_OPERATOR, "GET", path, NULL);
+		api_say(&a, KEY_OPERATOR, "GET", path, NULL);
 
 	ck_assert_ptr_nonnull(strstr(buf_str(&viewer.body), "\"/bin/true\""));
 	ck_assert_ptr_null(strstr(buf_str(&viewer.body), "password"));
@@ -305,18 +295,18 @@ TEST(pages_of_services_lead_to_each_other)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply made =
-		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"zz\"}");
+		api_say(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"zz\"}");
 	CLEANUP_REPLY struct client_reply one =
-		send_as(&a, KEY_VIEWER, "GET", SERVICES "?limit=1", NULL);
+		api_say(&a, KEY_VIEWER, "GET", SERVICES "?limit=1", NULL);
 	CLEANUP_REPLY struct client_reply two = {0}, bad = {0};
 	char path[512];
 
 	snprintf(path, sizeof(path), SERVICES "?limit=1&cursor=%s",
 	         reply_text(&one, "nextCursor"));
-	two = send_as(&a, KEY_VIEWER, "GET", path, NULL);
+	two = api_say(&a, KEY_VIEWER, "GET", path, NULL);
 	ck_assert_ptr_nonnull(strstr(buf_str(&two.body), "\"zz\""));
 	ck_assert(json_is_null(json_object_get(two.json, "nextCursor")));
-	bad = send_as(&a, KEY_ADMIN, "GET", TOKENS "?cursor=..", NULL);
+	bad = api_say(&a, KEY_ADMIN, "GET", TOKENS "?cursor=..", NULL);
 	assert_error(&bad, 400, "InvalidParameter");
 }
 END
@@ -327,7 +317,7 @@ TEST(a_new_key_works_until_it_is_revoked)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply made =
-		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+		api_say(&a, KEY_ADMIN, "POST", TOKENS,
 	                "{\"name\":\"ci\",\"role\":\"viewer\"}");
 	CLEANUP_REPLY struct client_reply used = {0}, gone = {0}, after = {0};
 	struct ask q = {.path = SERVICES};
@@ -339,7 +329,7 @@ TEST(a_new_key_works_until_it_is_revoked)
 	used = ask(&a, q);
 	ck_assert_int_eq(used.status, 200);
 	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&made, "id"));
-	gone = send_as(&a, KEY_ADMIN, "DELETE", path, NULL);
+	gone = api_say(&a, KEY_ADMIN, "DELETE", path, NULL);
 	ck_assert_int_eq(gone.status, 204);
 	after = ask(&a, q);
 	assert_error(&after, 401, "Unauthorized");
@@ -350,11 +340,11 @@ TEST(keys_are_made_only_for_tenants_that_the_maker_holds)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply own =
-		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+		api_say(&a, KEY_ADMIN, "POST", TOKENS,
 	                "{\"name\":\"n\",\"role\":\"admin\",\"tenants\":"
 	                "[\"t2\",\"t\"]}");
 	CLEANUP_REPLY struct client_reply strange =
-		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+		api_say(&a, KEY_ADMIN, "POST", TOKENS,
 	                "{\"name\":\"n\",\"role\":\"admin\",\"tenants\":"
 	                "[\"t\",\"other\"]}");
 
@@ -370,7 +360,7 @@ TEST(keys_of_other_tenants_are_not_listed)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r =
-		send_as(&a, KEY_OTHER, "GET", TOKENS, NULL);
+		api_say(&a, KEY_OTHER, "GET", TOKENS, NULL);
 	const json_t *items = json_object_get(r.json, "items");
 
 	ck_assert_uint_eq(json_array_size(items), 1);
@@ -381,13 +371,13 @@ TEST(a_key_of_another_tenant_is_not_revoked)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply made =
-		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+		api_say(&a, KEY_ADMIN, "POST", TOKENS,
 	                "{\"name\":\"ci\",\"role\":\"viewer\"}");
 	CLEANUP_REPLY struct client_reply refused = {0}, used = {0};
 	char path[128];
 
 	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&made, "id"));
-	refused = send_as(&a, KEY_OTHER, "DELETE", path, NULL);
+	refused = api_say(&a, KEY_OTHER, "DELETE", path, NULL);
 	assert_error(&refused, 404, "UnknownToken");
 	used = ask(&a, (struct ask){.path = SERVICES,
 	                            .bearer = reply_text(&made, "key")});
@@ -399,7 +389,7 @@ TEST(a_key_that_ends_in_the_past_is_refused)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply r =
-		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+		api_say(&a, KEY_ADMIN, "POST", TOKENS,
 	                "{\"name\":\"n\",\"role\":\"viewer\",\"expiresAt\":"
 	                "\"2020-01-01T00:00:00Z\"}");
 
@@ -481,9 +471,9 @@ TEST(changes_are_in_the_audit_log_with_who_and_request)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply made =
-		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"new\"}");
+		api_say(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"new\"}");
 	CLEANUP_REPLY struct client_reply log =
-		send_as(&a, KEY_VIEWER, "GET", "/api/v1/audit", NULL);
+		api_say(&a, KEY_VIEWER, "GET", "/api/v1/audit", NULL);
 	const json_t *line =
 		json_array_get(json_object_get(log.json, "items"), 0);
 
@@ -511,7 +501,7 @@ TEST(a_key_makes_ten_thousand_changes_an_hour)
 	test_profile(&a, id);
 	snprintf(profile, sizeof(profile), API_PROFILES "/%s", id);
 	snprintf(pin, sizeof(pin), API_PROFILES "/%s/pin", id);
-	one = send_as(&a, KEY_OPERATOR, "POST", pin, NULL);
+	one = api_say(&a, KEY_OPERATOR, "POST", pin, NULL);
 	ck_assert_int_eq(one.status, 200);
 	test_sql(&a.store,
 	         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
@@ -519,13 +509,13 @@ TEST(a_key_makes_ten_thousand_changes_an_hour)
 	         "at_ms, tenant, actor, action, target, request_id, detail "
 	         "FROM audit, n WHERE action = 'PinProfile'",
 	         NULL, 0);
-	last = send_as(&a, KEY_OPERATOR, "DELETE", pin, NULL);
+	last = api_say(&a, KEY_OPERATOR, "DELETE", pin, NULL);
 	ck_assert_int_eq(last.status, 200);
-	refused = send_as(&a, KEY_OPERATOR, "POST", pin, NULL);
+	refused = api_say(&a, KEY_OPERATOR, "POST", pin, NULL);
 	assert_error(&refused, 429, "TooManyChanges");
-	is = send_as(&a, KEY_VIEWER, "GET", profile, NULL);
+	is = api_say(&a, KEY_VIEWER, "GET", profile, NULL);
 	ck_assert(!json_is_true(json_object_get(is.json, "pinned")));
-	other = send_as(&a, KEY_ADMIN, "POST", pin, NULL);
+	other = api_say(&a, KEY_ADMIN, "POST", pin, NULL);
 	ck_assert_int_eq(other.status, 200);
 }
 END
@@ -534,7 +524,7 @@ TEST(the_audit_log_tells_whose_key_was_made_and_revoked)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply made =
-		send_as(&a, KEY_ADMIN, "POST", TOKENS,
+		api_say(&a, KEY_ADMIN, "POST", TOKENS,
 	                "{\"name\":\"ci\",\"role\":\"viewer\"}");
 	CLEANUP_REPLY struct client_reply gone = {0}, log = {0};
 	static const char *const actions[] = {"RevokeToken", "CreateToken"};
@@ -544,9 +534,9 @@ TEST(the_audit_log_tells_whose_key_was_made_and_revoked)
 	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&made, "id"));
 	while (clock_wall_ms() == made_ms)
 		; /* lines of one millisecond come in any order */
-	gone = send_as(&a, KEY_ADMIN, "DELETE", path, NULL);
+	gone = api_say(&a, KEY_ADMIN, "DELETE", path, NULL);
 	ck_assert_int_eq(gone.status, 204);
-	log = send_as(&a, KEY_ADMIN, "GET", "/api/v1/audit", NULL);
+	log = api_say(&a, KEY_ADMIN, "GET", "/api/v1/audit", NULL);
 	for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
 		const json_t *line =
 			json_array_get(json_object_get(log.json, "items"), i);
@@ -565,13 +555,13 @@ TEST(a_page_of_the_audit_log_that_is_full_may_be_the_last)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply one =
-		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"1\"}");
+		api_say(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"1\"}");
 	CLEANUP_REPLY struct client_reply two =
-		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"2\"}");
+		api_say(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"2\"}");
 	CLEANUP_REPLY struct client_reply part =
-		send_as(&a, KEY_VIEWER, "GET", "/api/v1/audit?limit=1", NULL);
+		api_say(&a, KEY_VIEWER, "GET", "/api/v1/audit?limit=1", NULL);
 	CLEANUP_REPLY struct client_reply all =
-		send_as(&a, KEY_VIEWER, "GET", "/api/v1/audit?limit=2", NULL);
+		api_say(&a, KEY_VIEWER, "GET", "/api/v1/audit?limit=2", NULL);
 
 	ck_assert_uint_eq(json_array_size(json_object_get(part.json, "items")),
 	                  1);
@@ -631,7 +621,7 @@ TEST(a_request_that_failed_may_be_tried_again_under_its_key)
 	CLEANUP_REPLY struct client_reply one =
 		repeat(&a, API_PROFILES "/start", body, KEY_OPERATOR);
 	CLEANUP_REPLY struct client_reply made =
-		send_as(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"late\"}");
+		api_say(&a, KEY_ADMIN, "POST", SERVICES, "{\"name\":\"late\"}");
 	CLEANUP_REPLY struct client_reply two =
 		repeat(&a, API_PROFILES "/start", body, KEY_OPERATOR);
 
@@ -701,7 +691,7 @@ TEST(a_new_api_key_is_made_without_idempotency_key_and_is_not_in_the_store)
 	CLEANUP_REPLY struct client_reply link_refused =
 		repeat(&a, LINKS, "", KEY_ADMIN);
 	CLEANUP_REPLY struct client_reply made =
-		send_as(&a, KEY_ADMIN, "POST", TOKENS, body);
+		api_say(&a, KEY_ADMIN, "POST", TOKENS, body);
 	static const char *const files[] = {"stoker.db", "stoker.db-wal"};
 
 	if (test_on_server())

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "lib/api_rows.h"
+#include "lib/api_short.h"
 #include "profile/listing.h"
 #include "profile/pprof.h"
 #include "store/blob.h"
@@ -32,10 +33,7 @@ agent_api(void)
 static struct client_reply
 poll_as(struct test_api *a, enum api_key key, const char *body)
 {
-	return ask(a, (struct ask){.key = key,
-	                           .method = "POST",
-	                           .path = POLL,
-	                           .body = body});
+	return api_say(a, key, "POST", POLL, body);
 }
 
 static struct client_reply
@@ -103,12 +101,6 @@ enqueue(struct test_api *a, const char *host, char id[static ID_MAX])
 	const struct session_ask q = test_ask();
 
 	ck_assert_int_eq(job_enqueue(&a->store.s, &q, host, id), 0);
-}
-
-static size_t
-length_of(const struct client_reply *r, const char *list)
-{
-	return json_array_size(json_object_get(r->json, list));
 }
 
 /* --- polls ---------------------------------------------------------------- */
@@ -726,10 +718,7 @@ join_key(struct test_api *a, enum api_key key, const char *more,
 
 	snprintf(body, sizeof(body), "{\"name\":\"j\",\"role\":\"join\"%s}",
 	         more);
-	r = ask(a, (struct ask){.key = key,
-	                        .method = "POST",
-	                        .path = "/api/v1/tokens",
-	                        .body = body});
+	r = api_say(a, key, "POST", "/api/v1/tokens", body);
 	ck_assert_msg(r.status == 201, "%s", buf_str(&r.body));
 	snprintf(out, TOKEN_KEY_MAX, "%s", reply_text(&r, "key"));
 }
@@ -996,10 +985,7 @@ END
 static struct client_reply
 make_key(struct test_api *a, const char *body)
 {
-	return ask(a, (struct ask){.key = KEY_ADMIN,
-	                           .method = "POST",
-	                           .path = "/api/v1/tokens",
-	                           .body = body});
+	return api_say(a, KEY_ADMIN, "POST", "/api/v1/tokens", body);
 }
 
 TEST(only_keys_for_joining_name_a_host_and_end_by_themselves)

@@ -19,10 +19,7 @@
 static struct client_reply
 post(struct test_api *a, enum api_key key, const char *message)
 {
-	return ask(a, (struct ask){.key = key,
-	                           .method = "POST",
-	                           .path = MCP,
-	                           .body = message});
+	return api_say(a, key, "POST", MCP, message);
 }
 
 /* Calls a tool with a viewer's key. */

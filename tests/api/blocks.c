@@ -1,6 +1,6 @@
 /* Windows sent by a host of a fleet read like those of this host's worker. */
 #include "base/clock.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/windows.h"
 #include "store/block.h"
@@ -156,9 +156,7 @@ TEST(a_window_that_a_host_sent_is_a_profile_that_can_be_pinned)
 	ck_assert_double_eq(number(&one, "sampleCount"), 30);
 	ck_assert_str_eq(reply_text(&one, "host"), FAR);
 	snprintf(pin, sizeof(pin), "%s/pin", path);
-	pinned = ask(&a, (struct ask){.key = KEY_OPERATOR,
-	                              .method = "POST",
-	                              .path = pin});
+	pinned = api_post(&a, pin, NULL);
 	ck_assert_msg(pinned.status == 200, "%s", buf_str(&pinned.body));
 	again = get(&a, path);
 	ck_assert(json_is_true(json_object_get(again.json, "pinned")));

@@ -434,10 +434,7 @@ TEST(a_cookie_ends_when_its_key_is_revoked)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 	CLEANUP_REPLY struct client_reply key =
-		ask(&a, (struct ask){.key = KEY_ADMIN,
-	                             .method = "POST",
-	                             .path = TOKENS,
-	                             .body = NEW_ADMIN});
+		api_say(&a, KEY_ADMIN, "POST", TOKENS, NEW_ADMIN);
 	CLEANUP_REPLY struct client_reply in =
 		ask(&a, (struct ask){.bearer = reply_text(&key, "key"),
 	                             .method = "POST",
@@ -450,9 +447,7 @@ TEST(a_cookie_ends_when_its_key_is_revoked)
 	before = with_cookie(&a, cookie, SERVICES);
 	ck_assert_int_eq(before.status, 200);
 	snprintf(path, sizeof(path), TOKENS "/%s", reply_text(&key, "id"));
-	gone = ask(&a, (struct ask){.key = KEY_ADMIN,
-	                            .method = "DELETE",
-	                            .path = path});
+	gone = api_say(&a, KEY_ADMIN, "DELETE", path, NULL);
 	ck_assert_int_eq(gone.status, 204);
 	r = with_cookie(&a, cookie, SERVICES);
 	assert_error(&r, 401, "Unauthorized");
@@ -539,15 +534,11 @@ TEST(an_admin_lists_and_ends_the_browsers_of_its_tenant_only)
 	only_browser(&a, path);
 	theirs = ask(&a, (struct ask){.key = KEY_OTHER, .path = BROWSERS});
 	ck_assert_uint_eq(length_of(&theirs, "items"), 0);
-	refused = ask(&a, (struct ask){.key = KEY_OTHER,
-	                               .method = "DELETE",
-	                               .path = path});
+	refused = api_say(&a, KEY_OTHER, "DELETE", path, NULL);
 	assert_error(&refused, 404, "UnknownBrowserSession");
 	still = with_cookie(&a, cookie, SERVICES);
 	ck_assert_int_eq(still.status, 200);
-	ended = ask(&a, (struct ask){.key = KEY_ADMIN,
-	                             .method = "DELETE",
-	                             .path = path});
+	ended = api_say(&a, KEY_ADMIN, "DELETE", path, NULL);
 	ck_assert_int_eq(ended.status, 204);
 	r = with_cookie(&a, cookie, SERVICES);
 	assert_error(&r, 401, "Unauthorized");

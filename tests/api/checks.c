@@ -197,10 +197,7 @@ tell_lack(const struct client_reply *r, const char *type, struct buf *out)
 static struct client_reply
 add_service(struct test_api *a, const char *body)
 {
-	return ask(a, (struct ask){.key = KEY_ADMIN,
-	                           .method = "POST",
-	                           .path = "/api/v1/services",
-	                           .body = body});
+	return api_say(a, KEY_ADMIN, "POST", "/api/v1/services", body);
 }
 
 TEST(a_service_tells_which_types_its_worker_cannot_take)

@@ -35,10 +35,8 @@ TEST(a_collector_is_an_address_that_configuration_lets_through)
 
 		snprintf(body, sizeof(body), "{\"collector\":\"%s\"}",
 		         addresses[i].collector);
-		r = ask(&a, (struct ask){.key = KEY_ADMIN,
-		                         .method = "PUT",
-		                         .path = SERVICES "/" TEST_SERVICE,
-		                         .body = body});
+		r = api_say(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+		            body);
 		ck_assert_msg(r.status == addresses[i].status, "%s: %s", body,
 		              buf_str(&r.body));
 		if (r.status != 200)
@@ -83,9 +81,8 @@ TEST(viewers_see_the_host_of_a_collector_only)
 		set = api_say(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
 		              body);
 		ck_assert_int_eq(set.status, 200);
-		one = api_say(&a, KEY_VIEWER, "GET", SERVICES "/" TEST_SERVICE,
-		              NULL);
-		all = api_say(&a, KEY_VIEWER, "GET", SERVICES, NULL);
+		one = api_get(&a, SERVICES "/" TEST_SERVICE);
+		all = api_get(&a, SERVICES);
 		own = api_say(&a, KEY_OPERATOR, "GET",
 		              SERVICES "/" TEST_SERVICE, NULL);
 		ck_assert_str_eq(reply_text(&one, "collector"), rows[i].seen);
@@ -134,8 +131,7 @@ TEST(a_problem_is_shown_with_its_service_to_its_tenant)
 		snprintf(text, sizeof(text), "{\"problems\":%s}",
 		         rows[i].problems);
 		publish(&a, text);
-		r = api_say(&a, KEY_VIEWER, "GET", SERVICES "/" TEST_SERVICE,
-		            NULL);
+		r = api_get(&a, SERVICES "/" TEST_SERVICE);
 		ck_assert_int_eq(r.status, 200);
 		all = json_object_get(r.json, "collectorProblems");
 		ck_assert_msg(json_array_size(all) == rows[i].n, "row %zu", i);

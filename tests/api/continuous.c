@@ -1,7 +1,7 @@
 /* Settings and windows of continuous profiling. */
 #include "store/continuous.h"
 #include "base/json.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 #include "store/worker.h"
 
 #include <string.h>
@@ -12,10 +12,7 @@
 static struct client_reply
 set(struct test_api *a, enum api_key key, const char *body)
 {
-	return ask(a, (struct ask){.key = key,
-	                           .method = "POST",
-	                           .path = CONTINUOUS,
-	                           .body = body});
+	return api_say(a, key, "POST", CONTINUOUS, body);
 }
 
 static struct client_reply

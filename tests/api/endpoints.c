@@ -1,7 +1,7 @@
 /* Services with a pprofUrl: which URLs are accepted, and which types they make
  * possible. */
 #include "base/ways.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 #include "store/service.h"
 
 #define SERVICES "/api/v1/services"
@@ -27,10 +27,7 @@ start(struct test_api *a, const char *type, const char *more)
 	snprintf(body, sizeof(body),
 	         "{\"service\":\"pages\",\"profileType\":\"%s\"%s}", type,
 	         more);
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = START,
-	                           .body = body});
+	return api_post(a, START, body);
 }
 
 /* Go has no page for io, and wall cannot be captured. */
@@ -107,10 +104,8 @@ TEST(a_pprof_url_is_one_that_configuration_lets_through)
 		char body[256];
 
 		snprintf(body, sizeof(body), "{%s}", services[i].fields);
-		r = ask(&a, (struct ask){.key = KEY_ADMIN,
-		                         .method = "PUT",
-		                         .path = SERVICES "/" TEST_SERVICE,
-		                         .body = body});
+		r = api_say(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+		            body);
 		ck_assert_msg(r.status == services[i].status, "%s: %s", body,
 		              buf_str(&r.body));
 		if (r.status != 200)
@@ -173,10 +168,8 @@ TEST(a_trace_link_is_an_address_whose_host_no_trace_can_change)
 
 		snprintf(body, sizeof(body), "{\"traceLink\":\"%s\"}",
 		         traces[i].link);
-		r = ask(&a, (struct ask){.key = KEY_ADMIN,
-		                         .method = "PUT",
-		                         .path = SERVICES "/" TEST_SERVICE,
-		                         .body = body});
+		r = api_say(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+		            body);
 		ck_assert_msg(r.status == traces[i].status, "%s: %s", body,
 		              buf_str(&r.body));
 		if (r.status == 200)
@@ -196,10 +189,8 @@ TEST(a_source_link_is_an_address_whose_host_no_file_can_change)
 
 		snprintf(body, sizeof(body), "{\"sourceLink\":\"%s\"}",
 		         links[i].link);
-		r = ask(&a, (struct ask){.key = KEY_ADMIN,
-		                         .method = "PUT",
-		                         .path = SERVICES "/" TEST_SERVICE,
-		                         .body = body});
+		r = api_say(&a, KEY_ADMIN, "PUT", SERVICES "/" TEST_SERVICE,
+		            body);
 		ck_assert_msg(r.status == links[i].status, "%s: %s", body,
 		              buf_str(&r.body));
 		if (r.status == 200)

@@ -65,10 +65,7 @@ call(struct test_api *a, const char *method, const char *body)
 	char path[128];
 
 	snprintf(path, sizeof(path), QUERIER "%s", method);
-	return ask(a, (struct ask){.key = KEY_VIEWER,
-	                           .method = "POST",
-	                           .path = path,
-	                           .body = body});
+	return api_say(a, KEY_VIEWER, "POST", path, body);
 }
 
 /* Asks for a type and a selector, in the minute that begins at T0. */

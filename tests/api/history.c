@@ -2,7 +2,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "lib/windows.h"
@@ -805,9 +805,7 @@ pin(struct test_api *a, const char *method, const char *id, bool pinned)
 	char path[128];
 
 	snprintf(path, sizeof(path), API_PROFILES "/%s/pin", id);
-	r = ask(a, (struct ask){.key = KEY_OPERATOR,
-	                        .method = method,
-	                        .path = path});
+	r = api_say(a, KEY_OPERATOR, method, path, NULL);
 	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
 	ck_assert_int_eq(json_is_true(json_object_get(r.json, "pinned")),
 	                 pinned);

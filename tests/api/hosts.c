@@ -16,10 +16,7 @@
 static struct client_reply
 start(struct test_api *a, const char *body)
 {
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = API_PROFILES "/start",
-	                           .body = body});
+	return api_post(a, API_PROFILES "/start", body);
 }
 
 /* Adds a live worker of this host, which has just looked for processes. */
@@ -249,19 +246,13 @@ TEST(a_samply_profile_names_its_host_and_never_all)
 
 	add_worker(&a, "another");
 	add_process(&a, "another", 0);
-	none = ask(&a, (struct ask){.key = KEY_OPERATOR,
-	                            .method = "POST",
-	                            .path = path});
+	none = api_post(&a, path, NULL);
 	assert_error(&none, 409, "SeveralHosts");
 	snprintf(there, sizeof(there), "%s?host=*", path);
-	all = ask(&a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = there});
+	all = api_post(&a, there, NULL);
 	assert_error(&all, 400, "InvalidParameter");
 	snprintf(there, sizeof(there), "%s?host=another", path);
-	one = ask(&a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = there});
+	one = api_post(&a, there, NULL);
 	ck_assert_int_eq(one.status, 202);
 	ck_assert_str_eq(reply_text(&one, "host"), "another");
 }

@@ -48,10 +48,8 @@ upload_pair(struct test_api *a)
 static struct client_reply
 diff_stacks(struct test_api *a, const struct pair *p)
 {
-	return ask(a, (struct ask){.key = KEY_VIEWER,
-	                           .method = "POST",
-	                           .path = "/api/v1/profiling/diff",
-	                           .body = p->body});
+	return api_say(a, KEY_VIEWER, "POST", "/api/v1/profiling/diff",
+	               p->body);
 }
 
 /* Returns how many requests were answered with a kept result. */
@@ -120,11 +118,10 @@ ask_flame(struct test_api *a, const char *site)
 	         "nanoseconds\",\"labelSelector\":\"{service_name=\\\"svc"
 	         "\\\"}\",\"start\":0,\"end\":4102444800000%s}",
 	         site);
-	return ask(a, (struct ask){.key = KEY_VIEWER,
-	                           .method = "POST",
-	                           .path = "/querier.v1.QuerierService/"
-	                                   "SelectMergeStacktraces",
-	                           .body = buf_str(&body)});
+	return api_say(a, KEY_VIEWER, "POST",
+	               "/querier.v1.QuerierService/"
+	               "SelectMergeStacktraces",
+	               buf_str(&body));
 }
 
 /* Returns the total of a flame graph, or of a function right below its root. */

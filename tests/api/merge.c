@@ -1,7 +1,7 @@
 /* Ranges of time summed into one profile. */
 #include "base/clock.h"
 #include "base/json.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/stacks.h"
 #include "lib/windows.h"
@@ -732,9 +732,7 @@ TEST(a_window_is_a_profile)
 	            id);
 	snprintf(path, sizeof(path), API_PROFILES "/%s", id);
 	got = ask(&a, (struct ask){.key = KEY_VIEWER, .path = path});
-	gone = ask(&a, (struct ask){.key = KEY_ADMIN,
-	                            .method = "DELETE",
-	                            .path = path});
+	gone = api_say(&a, KEY_ADMIN, "DELETE", path, NULL);
 	other = ask(&a, (struct ask){.key = KEY_OTHER, .path = path});
 	snprintf(path, sizeof(path),
 	         API_PROFILES "/%s/flamegraph?format=folded", id);

@@ -105,10 +105,8 @@ name_metrics(struct test_api *a, const char *names)
 	char body[256];
 
 	snprintf(body, sizeof(body), "{\"metrics\":%s}", names);
-	r = ask(a, (struct ask){.key = KEY_ADMIN,
-	                        .method = "PUT",
-	                        .path = "/api/v1/services/" TEST_SERVICE,
-	                        .body = body});
+	r = api_say(a, KEY_ADMIN, "PUT", "/api/v1/services/" TEST_SERVICE,
+	            body);
 	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
 	ck_assert_msg(strstr(buf_str(&r.body), names), "%s", buf_str(&r.body));
 }
@@ -195,11 +193,8 @@ TEST(a_service_names_some_functions_in_lines_of_their_own)
 		char body[64];
 
 		snprintf(body, sizeof(body), "{\"metrics\":%s}", bad[i]);
-		r = ask(&a,
-		        (struct ask){.key = KEY_ADMIN,
-		                     .method = "PUT",
-		                     .path = "/api/v1/services/" TEST_SERVICE,
-		                     .body = body});
+		r = api_say(&a, KEY_ADMIN, "PUT",
+		            "/api/v1/services/" TEST_SERVICE, body);
 		ck_assert_msg(r.status == 400, "%s: %s", body,
 		              buf_str(&r.body));
 	}

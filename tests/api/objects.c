@@ -162,9 +162,8 @@ TEST(upkeep_drops_the_objects_of_deleted_profiles)
 					  gone = {0}, graph = {0};
 
 	ck_assert_uint_eq(objects_count(f.o), 2);
-	gone = ask(&f.a, (struct ask){.key = KEY_OPERATOR,
-	                              .method = "DELETE",
-	                              .path = client_header(&one, "Location")});
+	gone = api_say(&f.a, KEY_OPERATOR, "DELETE",
+	               client_header(&one, "Location"), NULL);
 	ck_assert_int_eq(gone.status, 204);
 	objects_plant(f.o, "one/aa/blob-aa.pb.gz", "of no row, and young");
 	ck_assert_int_eq(upkeep(&f), 0);
@@ -302,11 +301,8 @@ TEST(whatever_an_object_store_does_upkeep_ends_and_drops_no_other)
 							  gone = {0};
 			int64_t began = clock_mono_ns();
 
-			gone = ask(&f.a,
-			           (struct ask){.key = KEY_OPERATOR,
-			                        .method = "DELETE",
-			                        .path = client_header(
-							&one, "Location")});
+			gone = api_say(&f.a, KEY_OPERATOR, "DELETE",
+			               client_header(&one, "Location"), NULL);
 			ck_assert_int_eq(gone.status, 204);
 			objects_spoil(f.o, (enum objects_mood)mood, n);
 			(void)!upkeep(&f);
@@ -355,9 +351,8 @@ TEST(a_list_that_never_ends_keeps_the_keeper_from_nothing)
 	keeper = start_keeper(&f);
 	while (objects_requests(f.o) < before + 20)
 		poll(NULL, 0, 10);
-	gone = ask(&f.a, (struct ask){.key = KEY_OPERATOR,
-	                              .method = "DELETE",
-	                              .path = client_header(&one, "Location")});
+	gone = api_say(&f.a, KEY_OPERATOR, "DELETE",
+	               client_header(&one, "Location"), NULL);
 	ck_assert_int_eq(gone.status, 204);
 	while (objects_count(f.o) > 1)
 		poll(NULL, 0, 10);

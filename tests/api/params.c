@@ -1,5 +1,6 @@
 /* Claims about every row of params.def. */
 #include "lib/api_rows.h"
+#include "lib/api_short.h"
 
 #include <string.h>
 
@@ -126,10 +127,8 @@ TEST(a_label_has_a_name_and_its_value_may_be_empty)
 		for (int k = 0; k < rows[i].value; k++)
 			buf_putc(&body, 'v');
 		buf_puts(&body, "\"}}");
-		r = ask(&a, (struct ask){.key = KEY_ADMIN,
-		                         .method = "POST",
-		                         .path = "/api/v1/services",
-		                         .body = buf_str(&body)});
+		r = api_say(&a, KEY_ADMIN, "POST", "/api/v1/services",
+		            buf_str(&body));
 		ck_assert_msg(r.status == rows[i].status, "row %zu: %d: %s", i,
 		              r.status, buf_str(&r.body));
 	}

@@ -1,6 +1,6 @@
 /* The contract of family C: fields that clients of /v0/pipelines rely on. */
 #include "base/json.h"
-#include "lib/api.h"
+#include "lib/api_short.h"
 #include "profile/gzip.h"
 #include "store/worker.h"
 
@@ -12,9 +12,7 @@
 static struct client_reply
 send(struct test_api *a, const char *method, const char *path)
 {
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = method,
-	                           .path = path});
+	return api_say(a, KEY_OPERATOR, method, path, NULL);
 }
 
 static void

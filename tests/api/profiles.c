@@ -20,10 +20,7 @@
 static struct client_reply
 start(struct test_api *a, const char *body)
 {
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = API_PROFILES "/start",
-	                           .body = body});
+	return api_post(a, API_PROFILES "/start", body);
 }
 
 static struct client_reply
@@ -40,9 +37,7 @@ static struct client_reply delete (struct test_api *a, const char *id)
 	char path[ID_MAX + 64];
 
 	snprintf(path, sizeof(path), API_PROFILES "/%s", id);
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "DELETE",
-	                           .path = path});
+	return api_delete(a, path);
 }
 
 TEST(the_body_of_the_seed_starts_a_profile)
@@ -456,9 +451,7 @@ complete(struct test_api *a, const char *id)
 	char path[128];
 
 	snprintf(path, sizeof(path), API_PROFILES "/%s/complete", id);
-	return ask(a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = path});
+	return api_post(a, path, NULL);
 }
 
 TEST(a_capture_that_runs_is_completed_early)
@@ -784,15 +777,11 @@ TEST(captures_and_uploads_are_symbolized_again)
 
 	test_upload(&a, p, "cpu", id);
 	snprintf(path, sizeof(path), API_PROFILES "/%s/symbolize", id);
-	upload = ask(&a, (struct ask){.key = KEY_OPERATOR,
-	                              .method = "POST",
-	                              .path = path});
+	upload = api_post(&a, path, NULL);
 	ck_assert_int_eq(upload.status, 202);
 	test_profile(&a, id);
 	snprintf(path, sizeof(path), API_PROFILES "/%s/symbolize", id);
-	accepted = ask(&a, (struct ask){.key = KEY_OPERATOR,
-	                                .method = "POST",
-	                                .path = path});
+	accepted = api_post(&a, path, NULL);
 	ck_assert_int_eq(accepted.status, 202);
 }
 END
@@ -1060,9 +1049,7 @@ TEST(a_link_works_for_a_week_and_that_of_a_pinned_profile_for_a_year)
 	ck_assert_double_ge(link_lasts(&first), 7 * day - 5);
 	ck_assert_double_le(link_lasts(&first), 7 * day + 3600);
 	snprintf(path, sizeof(path), API_PROFILES "/%s/pin", id);
-	pin = ask(&a, (struct ask){.key = KEY_OPERATOR,
-	                           .method = "POST",
-	                           .path = path});
+	pin = api_post(&a, path, NULL);
 	ck_assert_int_le(pin.status, 299);
 	then = get(&a, id, "");
 	ck_assert_double_ge(link_lasts(&then), 365 * day - 5);

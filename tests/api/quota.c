@@ -187,7 +187,7 @@ exceed(enum quota q)
 	ck_assert_str_eq(reply_detail(&r, "limit"), rows[q].limit);
 	ck_assert_str_eq(reply_detail(&r, "held"), full);
 	ck_assert_str_eq(reply_detail(&r, "freedBy"), conf_quotas[q].frees);
-	list = api_say(&a, KEY_VIEWER, "GET", QUOTA, NULL);
+	list = api_get(&a, QUOTA);
 	ck_assert_int_eq(list.status, 200);
 	ck_assert_int_eq(
 		json_integer_value(json_object_get(item(&list, q), "held")),
@@ -240,8 +240,7 @@ TEST(a_push_makes_no_service_past_the_quota)
 	CLEANUP_REPLY struct client_reply fresh = push(&a, KEY_OPERATOR, "new");
 	CLEANUP_REPLY struct client_reply known =
 		push(&a, KEY_OPERATOR, TEST_SERVICE);
-	CLEANUP_REPLY struct client_reply list =
-		api_say(&a, KEY_VIEWER, "GET", SERVICES, NULL);
+	CLEANUP_REPLY struct client_reply list = api_get(&a, SERVICES);
 
 	assert_error(&fresh, 403, "QuotaExceeded");
 	ck_assert_str_eq(reply_detail(&fresh, "quota"), "services");
@@ -277,13 +276,13 @@ TEST(requests_to_symbolize_a_profile_again_count_as_captures)
 
 	test_profile(&a, id); /* the first of two captures */
 	snprintf(path, sizeof(path), API_PROFILES "/%s/symbolize", id);
-	one = api_say(&a, KEY_OPERATOR, "POST", path, NULL);
+	one = api_post(&a, path, NULL);
 	ck_assert_int_eq(one.status, 202);
-	same = api_say(&a, KEY_OPERATOR, "POST", path, NULL);
+	same = api_post(&a, path, NULL);
 	ck_assert_int_eq(same.status, 202); /* it waits already */
 	ck_assert_int_eq(symbolize_claim(&a.store.s, TEST_HOST, &y), 0);
 	ck_assert_int_eq(symbolize_fail(&a.store.s, &y, "no"), 0);
-	more = api_say(&a, KEY_OPERATOR, "POST", path, NULL);
+	more = api_post(&a, path, NULL);
 	assert_error(&more, 403, "QuotaExceeded");
 	ck_assert_str_eq(reply_detail(&more, "quota"), "captures_per_hour");
 }
@@ -317,7 +316,7 @@ TEST(a_tenant_is_shown_what_it_holds_and_may_hold)
 	CLEANUP_REPLY struct client_reply own = {0}, theirs = {0};
 
 	assert_taken(&a, KEY_OPERATOR, QUOTA_pins, 0);
-	own = api_say(&a, KEY_VIEWER, "GET", QUOTA, NULL);
+	own = api_get(&a, QUOTA);
 	theirs = api_say(&a, KEY_OTHER, "GET", QUOTA, NULL);
 	for (enum quota q = 0; q < QUOTAS; q++) {
 		const json_t *one = item(&own, q);

@@ -79,8 +79,7 @@ cancel(struct test_api *a, const char *id)
 	char path[ID_MAX + 64];
 
 	snprintf(path, sizeof(path), API_PROFILES "/%s", id);
-	r = ask(a, (struct ask){
-			   .key = KEY_ADMIN, .method = "DELETE", .path = path});
+	r = api_say(a, KEY_ADMIN, "DELETE", path, NULL);
 	ck_assert_int_eq(r.status, 202);
 }
 
@@ -253,14 +252,10 @@ TEST(every_delete_answers_204_without_a_body)
 		snprintf(path, sizeof(path), "%s%s",
 		         i == 1 ? API_PROFILES "/" : paths[i],
 		         i == 1 ? id : "");
-		once = ask(&a, (struct ask){.key = KEY_ADMIN,
-		                            .method = "DELETE",
-		                            .path = path});
+		once = api_say(&a, KEY_ADMIN, "DELETE", path, NULL);
 		ck_assert_int_eq(once.status, 204);
 		ck_assert_uint_eq(once.body.len, 0);
-		again = ask(&a, (struct ask){.key = KEY_ADMIN,
-		                             .method = "DELETE",
-		                             .path = path});
+		again = api_say(&a, KEY_ADMIN, "DELETE", path, NULL);
 		ck_assert_int_eq(again.status, 404);
 	}
 }

@@ -1,5 +1,6 @@
 /* Claims about every row of routes.def, so each new route is tested. */
 #include "lib/api_rows.h"
+#include "lib/api_short.h"
 
 #include <string.h>
 
@@ -198,10 +199,7 @@ TEST(json_nested_too_deep_is_refused_with_the_limit)
 
 	memset(body, '[', sizeof(body) - 1);
 	body[sizeof(body) - 1] = '\0';
-	reply = ask(&a, (struct ask){.key = KEY_ADMIN,
-	                             .method = "POST",
-	                             .path = "/api/v1/services",
-	                             .body = body});
+	reply = api_say(&a, KEY_ADMIN, "POST", "/api/v1/services", body);
 	assert_error(&reply, 400, "InvalidJson");
 	ck_assert_ptr_nonnull(strstr(buf_str(&reply.body),
 	                             "deeper than the limit of 2048 levels"));

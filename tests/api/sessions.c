@@ -272,10 +272,7 @@ TEST(a_diff_tells_new_grown_shrunk_and_gone_stacks)
 	         "{\"baseId\":\"%s\",\"compareId\":\"%s\","
 	         "\"type\":\"goroutine\"}",
 	         base, now);
-	r = ask(&a, (struct ask){.key = KEY_VIEWER,
-	                         .method = "POST",
-	                         .path = A "/diff",
-	                         .body = body});
+	r = api_say(&a, KEY_VIEWER, "POST", A "/diff", body);
 	ck_assert_int_eq(r.status, 200);
 	ck_assert_str_eq(reply_text(&r, "baseSessionId"), base);
 	ck_assert_str_eq(reply_text(&r, "compareSessionId"), now);

@@ -28,10 +28,7 @@ poll_of_host(struct test_api *a, const char *members)
 	CLEANUP_REPLY struct client_reply r = {0};
 
 	buf_addf(&body, "{" BEAT "," CAN "%s%s}", *members ? "," : "", members);
-	r = ask(a, (struct ask){.key = KEY_WORKER,
-	                        .method = "POST",
-	                        .path = "/agent/poll",
-	                        .body = buf_str(&body)});
+	r = api_say(a, KEY_WORKER, "POST", "/agent/poll", buf_str(&body));
 	ck_assert_msg(r.status == 200, "%s", buf_str(&r.body));
 }
 
@@ -243,11 +240,8 @@ TEST(a_host_tells_no_more_than_can_be)
 	CLEANUP_REPLY struct client_reply r = {0};
 
 	for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
-		CLEANUP_REPLY struct client_reply bad =
-			ask(&a, (struct ask){.key = KEY_WORKER,
-		                             .method = "POST",
-		                             .path = "/agent/poll",
-		                             .body = bodies[i]});
+		CLEANUP_REPLY struct client_reply bad = api_say(
+			&a, KEY_WORKER, "POST", "/agent/poll", bodies[i]);
 
 		ck_assert_msg(bad.status == 400, "%s", bodies[i]);
 	}

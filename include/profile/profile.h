@@ -193,8 +193,17 @@ profile_sample_row(struct profile *p, const uint32_t *stack, uint32_t nstack,
 /* Returns the index of the value type with this name, or of the default type if
  * name is NULL; PROFILE_NONE if there is none. */
 uint32_t profile_type_index(const struct profile *p, const char *name);
-/* Returns the sum of the values of one type, 0 for PROFILE_NONE. Values that
- * would make it overflow are left out. */
+/* Adds a value, unless the sum would overflow. */
+static inline void
+profile_add(int64_t *sum, int64_t value)
+{
+	int64_t more;
+
+	if (!__builtin_add_overflow(*sum, value, &more))
+		*sum = more;
+}
+/* Returns the sum of the values of one type as profile_add() makes it; 0 for
+ * PROFILE_NONE. */
 int64_t profile_total(const struct profile *p, uint32_t type);
 /* Returns the text of a string, which is valid as long as p. */
 static inline const char *

@@ -63,16 +63,10 @@ sum_leaves(const struct profile *p, uint32_t type)
 {
 	int64_t *self = calloc((size_t)p->nlocations + 1, sizeof(*self));
 
-	for (uint32_t i = 0; i < p->nsamples && self; i++) {
-		int64_t value = p->values[(size_t)i * p->ntypes + type], sum;
-		uint32_t leaf;
-
-		if (!p->samples[i].nstack)
-			continue;
-		leaf = p->stack[p->samples[i].stack0];
-		if (!__builtin_add_overflow(self[leaf], value, &sum))
-			self[leaf] = sum;
-	}
+	for (uint32_t i = 0; i < p->nsamples && self; i++)
+		if (p->samples[i].nstack)
+			profile_add(&self[p->stack[p->samples[i].stack0]],
+			            p->values[(size_t)i * p->ntypes + type]);
 	return self;
 }
 
@@ -136,14 +130,12 @@ sum_functions(struct coder *c)
 	qsort(c->hits, c->nhits, sizeof(*c->hits), by_address);
 	for (uint32_t i = 0; i < c->nhits; i++) {
 		struct hit *last = &c->functions[c->nfunctions - 1];
-		int64_t sum;
 
 		if (!c->nfunctions || last->at.module != c->hits[i].at.module ||
 		    last->start != c->hits[i].start)
 			c->functions[c->nfunctions++] = c->hits[i];
-		else if (!__builtin_add_overflow(last->self, c->hits[i].self,
-		                                 &sum))
-			last->self = sum;
+		else
+			profile_add(&last->self, c->hits[i].self);
 	}
 	qsort(c->functions, c->nfunctions, sizeof(*c->functions), by_cost);
 	return 0;

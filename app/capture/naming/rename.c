@@ -207,16 +207,6 @@ is_named(const struct profile *p, uint32_t location)
 	       p->functions[p->lines[l->line0].function].system_name;
 }
 
-/* Adds a sample's value, unless the sum is too large. */
-static void
-count(int64_t *sum, int64_t value)
-{
-	int64_t more;
-
-	if (!__builtin_add_overflow(*sum, value, &more))
-		*sum = more;
-}
-
 static int
 copy_sample(struct renamer *r, uint32_t i, struct quality *q)
 {
@@ -230,9 +220,9 @@ copy_sample(struct renamer *r, uint32_t i, struct quality *q)
 
 	for (uint32_t k = 0; k < s->nstack && !rc; k++) {
 		stack[k] = r->locations[r->in->stack[s->stack0 + k]];
-		count(&q->frames, weight);
+		profile_add(&q->frames, weight);
 		if (is_named(r->out, stack[k]))
-			count(&q->symbolized, weight);
+			profile_add(&q->symbolized, weight);
 	}
 	if (!rc)
 		rc = profile_sample_row(r->out, stack, s->nstack, labels,

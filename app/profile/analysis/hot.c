@@ -55,16 +55,6 @@ hot_free(struct hot *h)
 	free(h);
 }
 
-/* Adds a value, unless the sum would overflow. */
-static void
-add(int64_t *to, int64_t v)
-{
-	int64_t sum;
-
-	if (!__builtin_add_overflow(*to, v, &sum))
-		*to = sum;
-}
-
 /* --- frames --------------------------------------------------------------- */
 
 static int
@@ -183,14 +173,14 @@ sum_functions(struct scan *s)
 		int64_t v = value_of(s, i);
 		uint32_t n = v ? read_stack(s, i) : 0;
 
-		add(&s->hot->all, v);
+		profile_add(&s->hot->all, v);
 		if (n)
-			add(&s->self[s->stack[0].name], v);
+			profile_add(&s->self[s->stack[0].name], v);
 		for (uint32_t k = 0; k < n; k++) {
 			uint32_t name = s->stack[k].name;
 
 			if (s->seen[name] != i + 1)
-				add(&s->total[name], v);
+				profile_add(&s->total[name], v);
 			s->seen[name] = i + 1;
 		}
 	}
@@ -253,10 +243,11 @@ count_places(struct scan *s, uint32_t n, const struct places *at, int64_t v)
 
 		if (!at->there[i])
 			continue;
-		add(&s->callers[i][out + 1 < n ? s->stack[out + 1].name : 0],
-		    v);
+		profile_add(&s->callers[i][out + 1 < n ? s->stack[out + 1].name
+		                                       : 0],
+		            v);
 		if (in)
-			add(&s->callees[i][s->stack[in - 1].name], v);
+			profile_add(&s->callees[i][s->stack[in - 1].name], v);
 	}
 }
 
@@ -405,7 +396,7 @@ next_of(struct scan *s, struct inside *in)
 			in[i].name = 0;
 			continue;
 		}
-		add(&s->total[in[i].name], value_of(s, i));
+		profile_add(&s->total[in[i].name], value_of(s, i));
 		if (s->total[in[i].name] > s->total[best])
 			best = in[i].name;
 	}

@@ -375,16 +375,6 @@ find_all(struct shown *s)
 	return 0;
 }
 
-/* Leaves out values with which the sum would overflow. */
-static void
-add(int64_t *sum, int64_t value)
-{
-	int64_t all;
-
-	if (!__builtin_add_overflow(*sum, value, &all))
-		*sum = all;
-}
-
 static void
 count_samples(struct shown *s)
 {
@@ -400,9 +390,9 @@ count_samples(struct shown *s)
 			if (code == PROFILE_NONE)
 				continue;
 			if (!k)
-				add(&s->self[code], value);
+				profile_add(&s->self[code], value);
 			if (s->seen[code] != i + 1)
-				add(&s->total[code], value);
+				profile_add(&s->total[code], value);
 			s->seen[code] = i + 1;
 		}
 	}

@@ -581,13 +581,10 @@ profile_type_index(const struct profile *p, const char *name)
 int64_t
 profile_total(const struct profile *p, uint32_t type)
 {
-	int64_t all = 0, more;
+	int64_t all = 0;
 
 	for (uint32_t i = 0; i < p->nsamples && type < p->ntypes; i++)
-		if (!__builtin_add_overflow(
-			    all, p->values[(size_t)i * p->ntypes + type],
-			    &more))
-			all = more;
+		profile_add(&all, p->values[(size_t)i * p->ntypes + type]);
 	return all;
 }
 

@@ -97,16 +97,6 @@ make_rows(struct lines *l)
 
 /* --- costs ---------------------------------------------------------------- */
 
-/* Leaves out values with which the sum would overflow. */
-static void
-add(int64_t *sum, int64_t value)
-{
-	int64_t all;
-
-	if (!__builtin_add_overflow(*sum, value, &all))
-		*sum = all;
-}
-
 static void
 count_line(struct lines *l, uint32_t line, uint32_t sample, int64_t value,
            bool is_leaf)
@@ -117,9 +107,9 @@ count_line(struct lines *l, uint32_t line, uint32_t sample, int64_t value,
 		return;
 	row = &l->rows[l->row_of[line]];
 	if (is_leaf)
-		add(&row->self, value);
+		profile_add(&row->self, value);
 	if (row->sample != sample + 1)
-		add(&row->total, value);
+		profile_add(&row->total, value);
 	row->sample = sample + 1;
 }
 

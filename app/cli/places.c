@@ -1,6 +1,7 @@
 /* Profiles for Clang, made with the profiled program's debug information. */
 #include "places.h"
 
+#include "base/rows.h"
 #include "import.h"
 
 #include "capture/local_places.h"
@@ -48,16 +49,9 @@ by_address(const void *a, const void *b)
 static int64_t
 samples_in(const struct maker *m, uint64_t start, uint64_t end)
 {
-	uint32_t lo = 0, hi = m->n, mid;
+	uint32_t lo = ROWS_WHILE(m->n, i, m->spots[i].address < start);
 	int64_t sum = 0;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (m->spots[mid].address < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	for (; lo < m->n && m->spots[lo].address < end; lo++)
 		sum += m->spots[lo].samples;
 	return sum;

@@ -47,3 +47,23 @@ rows_reach(void *rows, uint32_t *cap, uint64_t row, size_t row_size);
 	ROWS_ROOM_OF((o)->name, (o)->name##_cap, (o)->n##name, 1, most)
 #define ROWS_REACH(rows, cap, row) \
 	rows_reach(&(rows), &(cap), row, sizeof(*(rows)))
+/*
+ * Counts the rows, of n, that a condition holds for: it holds for the first
+ * ones, and for none of those behind them. This is a binary search.
+ *
+ *	n = ROWS_WHILE(t->n, i, t->rows[i].start <= address);
+ */
+#define ROWS_WHILE(n, i, condition)                                      \
+	({                                                               \
+		__typeof__((n) + 0u) from_ = 0, to_ = (n);               \
+                                                                         \
+		while (from_ < to_) {                                    \
+			__typeof__(from_) i = from_ + (to_ - from_) / 2; \
+                                                                         \
+			if (condition)                                   \
+				from_ = i + 1;                           \
+			else                                             \
+				to_ = i;                                 \
+		}                                                        \
+		from_;                                                   \
+	})

@@ -167,17 +167,7 @@ blob_free(struct hotspot *h, struct hotspot_blob *b)
 static uint32_t
 position(const struct hotspot *h, uint64_t addr)
 {
-	uint32_t low = 0, high = h->nblobs;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (h->blobs[middle]->end > addr)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return ROWS_WHILE(h->nblobs, i, h->blobs[i]->end <= addr);
 }
 
 static void

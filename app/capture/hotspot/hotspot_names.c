@@ -19,19 +19,13 @@ find_scope(const struct hotspot *h, const struct hotspot_blob *b, uint64_t pc,
 	const uint8_t *rows = b->bytes + b->ncode;
 	const size_t size = h->tables.size[HOTSPOT_SIZE_PC_DESC];
 	const int64_t at = (int64_t)(pc - b->code);
-	size_t low = 0, high = size ? b->got_pcs / size : 0, n = high;
+	const size_t n = size ? b->got_pcs / size : 0;
+	size_t low = ROWS_WHILE(
+		n, i,
+		(int32_t)hotspot_get(rows + i * size, size,
+	                             h->tables.field[HOTSPOT_PC_OFFSET],
+	                             4) < at + !leaf);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int64_t row = (int32_t)hotspot_get(
-			rows + middle * size, size,
-			h->tables.field[HOTSPOT_PC_OFFSET], 4);
-
-		if (row >= at + !leaf)
-			high = middle;
-		else
-			low = middle + 1;
-	}
 	if (low >= n)
 		return 0;
 	return (uint32_t)hotspot_get(rows + low * size, size,

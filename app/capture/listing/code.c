@@ -3,6 +3,8 @@
 #include "disasm.h"
 #include "parts.h"
 
+#include "base/rows.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,19 +147,12 @@ sum_functions(struct coder *c)
 static bool
 is_near(const struct coder *c, struct place at)
 {
-	uint32_t from = 0, to = c->nhits;
 	const struct hit least = {
 		.at = {at.module,
 	               at.vaddr > NEAR_BYTES ? at.vaddr - NEAR_BYTES : 0}};
+	uint32_t from =
+		ROWS_WHILE(c->nhits, i, by_address(&c->hits[i], &least) < 0);
 
-	while (from < to) {
-		uint32_t middle = (from + to) / 2;
-
-		if (by_address(&c->hits[middle], &least) < 0)
-			from = middle + 1;
-		else
-			to = middle;
-	}
 	return from < c->nhits && c->hits[from].at.module == at.module &&
 	       c->hits[from].at.vaddr <= at.vaddr + NEAR_BYTES;
 }

@@ -1,5 +1,7 @@
 #include "luajit_trace.h"
 
+#include "base/rows.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -130,16 +132,8 @@ luajit_traces_read(const struct luajit_image *image,
 struct luajit_trace *
 luajit_traces_find(const struct luajit_traces *t, uint64_t pc)
 {
-	uint32_t lo = 0, hi = t->n;
+	uint32_t lo = ROWS_WHILE(t->n, i, t->rows[i].start <= pc);
 
-	while (lo < hi) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (t->rows[mid].start <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && pc - t->rows[lo - 1].start < t->rows[lo - 1].size
 	               ? &t->rows[lo - 1]
 	               : NULL;
@@ -172,16 +166,8 @@ read_snaps(const struct memory *m, struct luajit_trace *t)
 static const struct luajit_snap *
 find_snap(const struct luajit_trace *t, uint64_t offset)
 {
-	uint32_t lo = 0, hi = t->nsnap;
+	uint32_t lo = ROWS_WHILE(t->nsnap, i, t->snaps[i].code <= offset);
 
-	while (lo < hi) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (t->snaps[mid].code <= offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return &t->snaps[lo ? lo - 1 : 0];
 }
 

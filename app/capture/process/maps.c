@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/path.h"
+#include "base/rows.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,17 +28,7 @@ maps_clear(struct maps *m)
 static uint32_t
 first_after(const struct maps *m, uint64_t addr)
 {
-	uint32_t lo = 0, hi = m->n;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (m->rows[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return ROWS_WHILE(m->n, i, m->rows[i].end <= addr);
 }
 
 const struct map *

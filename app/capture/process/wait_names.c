@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/rows.h"
 #include "base/table.h"
 #include "base/utf8.h"
 
@@ -141,17 +142,9 @@ data_at(const struct process *proc, uint64_t address)
 {
 	const struct place none = {.module = MODULE_UNKNOWN};
 	const struct maps *maps = &proc->maps;
-	uint32_t low = 0, high = maps->n;
+	uint32_t low = ROWS_WHILE(maps->n, i, maps->rows[i].start <= address);
 	const struct module *m;
 
-	while (low < high) {
-		uint32_t middle = (low + high) / 2;
-
-		if (maps->rows[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (!low || maps->rows[low - 1].module < MODULE_FIRST)
 		return none;
 	m = proc->modules->rows[maps->rows[low - 1].module];

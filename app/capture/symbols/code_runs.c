@@ -1,5 +1,6 @@
 #include "code_runs.h"
 
+#include "base/rows.h"
 #include "capture/unwind/unwind_arch.h"
 
 #include <errno.h>
@@ -178,14 +179,7 @@ code_runs_find(struct code_runs *r, const struct elf_image *e,
                struct code_gap gap, uint64_t vaddr)
 {
 	const struct gap *g = gap_of(r, e, gap);
-	uint32_t lo = 0, hi = g->n, mid;
+	uint32_t lo = ROWS_WHILE(g->n, i, g->starts[i] <= vaddr - gap.begin);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (g->starts[mid] <= vaddr - gap.begin)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return gap.begin + (lo ? g->starts[lo - 1] : 0);
 }

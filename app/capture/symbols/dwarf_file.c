@@ -1,5 +1,7 @@
 #include "dwarf_file.h"
 
+#include "base/rows.h"
+
 #include <dwarf.h>
 #include <elf.h>
 #include <errno.h>
@@ -145,15 +147,8 @@ dwarf_index_open(const struct symbols_piece *piece, struct dwarf_index *out)
 bool
 dwarf_index_lookup(const struct dwarf_index *ix, uint64_t vaddr, uint64_t *unit)
 {
-	size_t lo = 0, hi = ix->n, mid;
+	size_t lo = ROWS_WHILE(ix->n, i, ix->ranges[i].start <= vaddr);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (ix->ranges[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || vaddr >= ix->ranges[lo - 1].end)
 		return false;
 	*unit = ix->ranges[lo - 1].unit;

@@ -1,5 +1,7 @@
 #include "dwarf_unit.h"
 
+#include "base/rows.h"
+
 #include <errno.h>
 
 int
@@ -39,15 +41,8 @@ text(const struct dwarf_unit *u, uint32_t at)
 static uint32_t
 innermost(const struct dwarf_unit *u, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = u->nscopes, mid;
+	uint32_t lo = ROWS_WHILE(u->nscopes, i, u->scopes[i].start <= vaddr);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (u->scopes[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo ? lo - 1 : DWARF_NO_SCOPE;
 }
 
@@ -56,16 +51,9 @@ innermost(const struct dwarf_unit *u, uint64_t vaddr)
 static struct dwarf_frame
 line_at(const struct dwarf_unit *u, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = u->nlines, mid;
+	uint32_t lo = ROWS_WHILE(u->nlines, i, u->lines[i].start <= vaddr);
 	struct dwarf_frame f = {.name = "", .file = ""};
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (u->lines[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (lo) {
 		f.file = text(u, u->lines[lo - 1].file);
 		f.line = u->lines[lo - 1].line;

@@ -344,17 +344,10 @@ line_at(const struct jitdump *d, const struct row *row, uint64_t addr)
 bool
 jitdump_lookup(const struct jitdump *d, uint64_t addr, struct jit_place *out)
 {
-	size_t lo = 0, hi = d->nrows, mid;
+	size_t lo = ROWS_WHILE(d->nrows, i, d->rows[i].start <= addr);
 	const struct line *line;
 	const struct row *row;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (d->rows[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || addr >= d->rows[lo - 1].end)
 		return false;
 	row = &d->rows[lo - 1];

@@ -1,5 +1,6 @@
 #include "perfmap.h"
 
+#include "base/rows.h"
 #include "symbols_text.h"
 
 #include <errno.h>
@@ -119,15 +120,8 @@ perfmap_free(struct perfmap *m)
 const char *
 perfmap_lookup(const struct perfmap *m, uint64_t addr)
 {
-	size_t lo = 0, hi = m->n, mid;
+	size_t lo = ROWS_WHILE(m->n, i, m->rows[i].start <= addr);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (m->rows[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo || addr >= m->rows[lo - 1].end)
 		return NULL;
 	return m->rows[lo - 1].name;

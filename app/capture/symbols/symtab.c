@@ -1,5 +1,6 @@
 #include "symtab.h"
 
+#include "base/rows.h"
 #include "capture/elf/plt.h"
 
 #include <elf.h>
@@ -138,16 +139,7 @@ symtab_open(const struct symbols_piece *piece, struct symtab *out)
 uint32_t
 symtab_above(const struct symtab *t, uint64_t vaddr)
 {
-	uint32_t lo = 0, hi = t->n, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (t->rows[mid].start <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return ROWS_WHILE(t->n, i, t->rows[i].start <= vaddr);
 }
 
 const char *

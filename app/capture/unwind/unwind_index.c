@@ -1,5 +1,6 @@
 #include "unwind_index.h"
 
+#include "base/rows.h"
 #include "capture/elf/elf_packed.h"
 #include "unwind.h"
 
@@ -181,15 +182,9 @@ bool
 unwind_index_find(const struct unwind_index *x, uint64_t vaddr, uint32_t *row)
 {
 	int64_t want = (int64_t)(vaddr - x->base);
-	uint32_t lo = 0, hi = x->nrows, mid;
+	uint32_t lo = ROWS_WHILE(x->nrows, i,
+	                         unwind_index_row(x, i).function <= want);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (unwind_index_row(x, mid).function <= want)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo)
 		return false;
 	*row = lo - 1;

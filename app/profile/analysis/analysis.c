@@ -1,6 +1,7 @@
 #include "profile/analysis.h"
 
 #include "base/clock.h"
+#include "base/rows.h"
 #include "profile/model/build.h"
 #include "profile/site.h"
 
@@ -144,16 +145,8 @@ static bool
 wait_ages_below(const struct wait_ages *ages, const struct group *x,
                 int64_t limit_s)
 {
-	uint32_t low = 0, high = ages->n;
+	uint32_t low = ROWS_WHILE(ages->n, i, ages->s[i] <= x->age_s);
 
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-
-		if (ages->s[mid] <= x->age_s)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	return low < ages->n && ages->s[low] < limit_s; /* whole seconds */
 }
 
@@ -195,20 +188,9 @@ static uint32_t
 first_from(const struct group_member *m, uint32_t n,
            const struct group_member *want)
 {
-	uint32_t low = 0, high = n;
-
-	while (low < high) {
-		uint32_t mid = low + (high - low) / 2;
-		bool before = m[mid].group != want->group
-		                      ? m[mid].group < want->group
-		                      : m[mid].last < want->first;
-
-		if (before)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return ROWS_WHILE(n, i,
+	                  m[i].group != want->group ? m[i].group < want->group
+	                                            : m[i].last < want->first);
 }
 
 /* Counts the goroutines of a member that are still at the same stack. */

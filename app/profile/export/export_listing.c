@@ -22,6 +22,7 @@
 #include "json_tree.h"
 
 #include "base/json_out.h"
+#include "base/rows.h"
 #include "profile/kind.h"
 #include "profile/listing.h"
 #include "profile/source_lines.h"
@@ -294,20 +295,12 @@ static uint32_t
 find_code(const struct listing *l, const struct listing_function *f,
           uint64_t address)
 {
-	uint32_t from = f->code0, to = f->code0 + f->ncode;
-	const struct listing_code *row;
+	const struct listing_code *code = l->code + f->code0;
+	uint32_t n = ROWS_WHILE(f->ncode, i, code[i].address <= address);
 
-	while (from < to) {
-		uint32_t middle = (from + to) / 2;
-
-		if (l->code[middle].address <= address)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	row = from > f->code0 ? &l->code[from - 1] : NULL;
-	return row && address - row->address < row->size ? from - 1
-	                                                 : PROFILE_NONE;
+	return n && address - code[n - 1].address < code[n - 1].size
+	               ? f->code0 + n - 1
+	               : PROFILE_NONE;
 }
 
 /* The listed functions of a mapping, a bit for each. */

@@ -1,5 +1,7 @@
 #include "import_maps.h"
 
+#include "base/rows.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -73,17 +75,8 @@ import_maps_read(struct import *im, const char *p, const char *end,
 uint32_t
 import_maps_find(const struct import_maps *m, uint64_t address)
 {
-	size_t from = 0, to = m->n; /* the last span that begins before */
+	size_t n = ROWS_WHILE(m->n, i, m->spans[i].start <= address);
 
-	while (from < to) {
-		size_t half = from + (to - from) / 2;
-
-		if (m->spans[half].start <= address)
-			from = half + 1;
-		else
-			to = half;
-	}
-	return from && address < m->spans[from - 1].end
-	               ? m->spans[from - 1].mapping
-	               : PROFILE_NONE;
+	return n && address < m->spans[n - 1].end ? m->spans[n - 1].mapping
+	                                          : PROFILE_NONE;
 }

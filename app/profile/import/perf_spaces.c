@@ -1,5 +1,7 @@
 #include "perf_spaces.h"
 
+#include "base/rows.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,17 +56,7 @@ perf_space_of(struct perf_spaces *s, uint32_t pid,
 static uint32_t
 upto(const struct perf_space *s, uint64_t address)
 {
-	uint32_t from = 0, to = s->n;
-
-	while (from < to) {
-		uint32_t half = from + (to - from) / 2;
-
-		if (s->maps[half].start <= address)
-			from = half + 1;
-		else
-			to = half;
-	}
-	return from;
+	return ROWS_WHILE(s->n, i, s->maps[i].start <= address);
 }
 
 const struct perf_map *

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/proc_exec.h"
 #include "base/proc_text.h"
+#include "base/rows.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,17 +104,7 @@ is_kept(const struct grant *g)
 static size_t
 first_of(const struct grants *g, int32_t pid)
 {
-	size_t from = 0, to = g->n;
-
-	while (from < to) {
-		size_t middle = (from + to) / 2;
-
-		if (g->rows[middle].pid < pid)
-			from = middle + 1;
-		else
-			to = middle;
-	}
-	return from;
+	return ROWS_WHILE(g->n, i, g->rows[i].pid < pid);
 }
 
 static void

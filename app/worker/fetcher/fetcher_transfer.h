@@ -38,7 +38,6 @@ struct transfer {
 	bool given;  /* out came with the request: its bytes don't count in
 	                held */
 	off_t sent;
-	size_t size; /* of the body to send */
 	uint64_t max_bytes;
 	bool local;  /* the host is this machine by name */
 	bool denied; /* its address was refused */

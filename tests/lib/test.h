@@ -59,6 +59,14 @@ void test_skipped(const char *test, const char *why);
 		test_skipped(__func__, why); \
 		return;                      \
 	} while (0)
+/* Skips the test if there is a reason; NULL: there is none. */
+#define SKIP_FOR(reason)                     \
+	do {                                 \
+		const char *why_ = (reason); \
+                                             \
+		if (why_)                    \
+			SKIP(why_);          \
+	} while (0)
 
 /* For tests of a part in its sandbox, which limits memory and system calls. */
 #define NEEDS_SANDBOX()                                           \

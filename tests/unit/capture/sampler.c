@@ -107,6 +107,14 @@ most(int64_t since_ns, uint64_t period)
 	return n + n / 4 + 10;
 }
 
+/* Returns why a sampler could not be opened here; NULL for other errors. */
+static const char *
+refused(int rc)
+{
+	return rc == -EPERM || rc == -EACCES ? "this user may not sample"
+	                                     : NULL;
+}
+
 TEST(work_is_sampled_with_registers_and_stack)
 {
 	struct sampler *s;
@@ -114,8 +122,7 @@ TEST(work_is_sampled_with_registers_and_stack)
 	int64_t start = clock_mono_ns();
 	int rc = open_sampler(&s);
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	seen = work_for(s, 50);
 	sampler_close(s);
@@ -131,7 +138,7 @@ open_writing(struct sampler **out)
 {
 	int rc = open_sampler(out);
 
-	if (rc == -EPERM || rc == -EACCES)
+	if (refused(rc))
 		return false;
 	ck_assert_int_eq(rc, 0);
 	if ((*out)->nstreams > (*out)->n)
@@ -266,8 +273,7 @@ TEST(a_denied_process_is_not_sampled_until_it_passes)
 	struct seen denied, passed;
 	int rc = open_sampler(&s);
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	if (sampler_notes(s) & QUALITY_NOTE_OF(NO_BPF)) {
 		sampler_close(s);
@@ -299,8 +305,7 @@ TEST(a_filter_serves_the_next_sampler_as_a_new_one)
 	struct seen seen;
 	int rc = sampler_open(&here, &ask, &s);
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	sampler_deny(s, (uint32_t)getpid());
 	sampler_close(s);
@@ -328,8 +333,7 @@ TEST(deeper_dumps_miss_and_double_nothing)
 	int64_t start = clock_mono_ns();
 	int rc = open_sampler(&s);
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	before = work_for(s, 25);
 	rc = sampler_deepen(s, &here, 16384);
@@ -357,8 +361,7 @@ TEST(deeper_dumps_than_the_rings_hold_are_refused)
 	};
 	int rc = sampler_open(&here, &ask, &s);
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(sampler_deepen(s, &here, 4096), -ENOBUFS);
 	ck_assert_uint_eq(sampler_asked(s)->stack_bytes, 2048);
@@ -404,8 +407,7 @@ TEST(what_is_lost_is_told_to_the_last)
 	struct sampler *s, *roomy;
 	int rc = open_of(RING_MIN_BYTES, 65528, &s);
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(open_of((size_t)16 << 20, 1024, &roomy), 0);
 	beside = work_for(roomy, 100);
@@ -435,8 +437,7 @@ TEST(fewer_samples_weigh_more)
 	uint64_t slow = 4 * PERIOD;
 	int64_t start;
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(sampler_slow(s, slow), 0);
 	start = clock_mono_ns();
@@ -455,8 +456,7 @@ TEST(samples_from_before_the_rate_fell_weigh_as_before)
 	int64_t start;
 	int rc = open_sampler(&s);
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	start = clock_mono_ns();
 	burn(50 * NS_PER_MS);
@@ -477,8 +477,7 @@ TEST(samples_from_between_two_falls_of_the_rate_weigh_as_after_the_first)
 	int64_t start;
 	int rc = open_sampler(&s);
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(sampler_slow(s, 4 * PERIOD), 0);
 	start = clock_mono_ns();
@@ -526,8 +525,7 @@ TEST(children_are_told_of)
 	int rc = open_sampler(&s);
 	pid_t pid;
 
-	if (rc == -EPERM || rc == -EACCES)
-		SKIP("this user may not sample");
+	SKIP_FOR(refused(rc));
 	ck_assert_int_eq(rc, 0);
 	pid = fork();
 	if (pid == 0)

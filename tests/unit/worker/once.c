@@ -234,8 +234,7 @@ TEST(stacks_on_the_cpu_are_whole_and_named)
 	};
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		begin(&c, rows[i].command, "ready");
 	capture(&c, "--seconds 1 --rate 500");
@@ -258,8 +257,7 @@ TEST(shares_of_cpu_time_are_those_of_the_program)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/shares 60 2", "ready");
 	capture(&c, "--seconds 1 --rate 500");
 	assert_share(&c, ";spin", ";spin;share_half", 35, 65);
@@ -284,8 +282,7 @@ TEST(children_are_followed_with_their_parent)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/shortchild 60", "ready");
 	capture(&c, "--seconds 2 --rate 1000");
 	ck_assert_int_ge(samples(&c, "main;"), 10);
@@ -313,8 +310,7 @@ TEST(processes_of_unusual_forms_have_their_functions)
 	};
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		begin(&c, rows[i].command, "ready");
 	capture(&c, "--seconds 1 --rate 500");
@@ -406,8 +402,7 @@ TEST(processes_from_unusual_places_have_their_functions)
 	         ";work_of_forked_child"},
 	};
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	assert_forms(rows, ARRAY_LEN(rows), "gone root");
 }
 END
@@ -434,8 +429,7 @@ TEST(programs_of_every_linker_have_their_functions)
 	         ";main;apart;inlined_work"},
 	};
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	assert_forms(rows, ARRAY_LEN(rows), "*");
 }
 END
@@ -465,8 +459,7 @@ TEST(unusual_forms_of_languages_have_their_functions)
 	         ";Copies.copy;StubRoutines"},
 	};
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	assert_forms(rows, ARRAY_LEN(rows), "*");
 }
 END
@@ -483,8 +476,7 @@ TEST(a_deleted_program_has_profiles_of_every_type)
 	CLEANUP_CAPTURED struct captured c = nothing();
 	char command[128];
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c,
 	      "sh -c 'cp $B/targets/allocating gone && exec ./gone truth 2000'",
 	      "ready");
@@ -507,8 +499,7 @@ TEST(a_parent_that_waits_for_its_child_to_execute_has_its_callers)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/vforks", "ready");
 	if (has_tool("musl-gcc"))
 		begin(&c,
@@ -534,8 +525,7 @@ TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 	double in_1;
 	char text[256];
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	snprintf(text, sizeof(text),
 	         "for v in 1 2; do gcc -O1 -shared -fPIC -DVERSION=$v -o %s/$v "
 	         "tests/targets/upgrades.c || exit; done",
@@ -555,8 +545,7 @@ TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 	in_1 = (double)samples(&c, ";main;stay;work;work;in_version_1");
 	ck_assert_double_ge(in_1, 30);
 	ck_assert_double_ge(
-		in_1 + (double)samples(&c,
-	                               ";main;stay;work;work;in_version_2"),
+		in_1 + (double)samples(&c, ";main;stay;work;work;in_version_2"),
 		0.95 * (double)samples(&c, ";main;stay;"));
 	ck_assert_double_ge(quality(&c, "stacksComplete"),
 	                    0.95 * quality(&c, "samplesKept"));
@@ -567,8 +556,7 @@ TEST(a_wait_for_a_ring_of_the_kernel_is_input_or_output)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/forms ring", "ready");
 	capture(&c, "--seconds 1 --type io");
 	assert_share(&c, "", ";wait_for_ring;", 100, 100);
@@ -579,8 +567,7 @@ TEST(a_program_that_has_python_in_it_has_its_functions)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	if (system("ldconfig -p | grep -q libpython3.11.so.1.0"))
 		SKIP("no libpython3.11 here");
 	begin(&c,
@@ -609,8 +596,7 @@ TEST(an_interpreter_with_another_name_is_known)
 	bool runs[ARRAY_LEN(rows)] = {false};
 	char command[200];
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		snprintf(command, sizeof(command), "/usr/bin/%s",
 		         rows[i].interpreter);
@@ -638,8 +624,7 @@ TEST(functions_have_names_that_an_interpreter_without_names_runs)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	if (access("/usr/bin/php8.2", X_OK))
 		SKIP("no PHP 8.2 here");
 	begin(&c, "/usr/bin/php8.2 $OLDPWD/tests/targets/shares.php 60",
@@ -654,8 +639,7 @@ TEST(small_objects_of_python_are_said_to_be_missing)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	if (access("/usr/bin/python3.11", X_OK))
 		SKIP("no Python 3.11 here");
 	begin(&c, "/usr/bin/python3.11 -B $OLDPWD/tests/targets/shares.py 60",
@@ -678,8 +662,7 @@ TEST(an_allocator_that_a_setting_replaces_is_not_said_to_be_missing)
 	         "$a = str_repeat(\"x\", 50000); usleep(99); }'"},
 	};
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_CAPTURED struct captured c = nothing();
 		char command[512];
@@ -707,8 +690,7 @@ TEST(allocations_by_functions_without_names_are_said_to_be_missing)
 	         false},
 	};
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		CLEANUP_CAPTURED struct captured c = nothing();
 
@@ -736,8 +718,7 @@ TEST(allocations_of_32_bit_programs_are_said_to_be_missing)
 	CLEANUP_CAPTURED struct captured c = nothing();
 	char command[512];
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	snprintf(command, sizeof(command), "cd %s && " PAUSE32 " 2>/dev/null",
 	         c.dir);
 	if (system(command))
@@ -755,8 +736,7 @@ TEST(a_thread_that_may_only_read_and_write_lives_on)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/forms strict", "ready");
 	capture(&c, "--seconds 1 --type alloc");
 	ck_assert_int_gt(samples(&c, ";in_strict_mode"), 0);
@@ -774,8 +754,7 @@ TEST(a_process_that_loses_its_first_thread_goes_on)
 {
 	static const char *const ways[] = {"exit", "exec"};
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
 		CLEANUP_CAPTURED struct captured c = nothing();
 		char command[100];
@@ -796,8 +775,7 @@ TEST(allocations_of_a_process_whose_first_thread_has_ended_are_said_to_be_missin
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/headless exit", "ready");
 	capture(&c, "--seconds 2 --rate 1000"); /* the target ends meanwhile */
 	capture(&c, "--seconds 1 --type alloc");
@@ -815,8 +793,7 @@ TEST(every_thread_is_in_a_snapshot_where_it_waits)
 	CLEANUP_CAPTURED struct captured c = nothing();
 	size_t found = 0;
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/threads 40 still", "ready");
 	capture(&c, "--type goroutine");
 	ck_assert_int_eq(samples(&c, ""), 41);
@@ -834,8 +811,7 @@ TEST(a_thread_that_works_is_stopped_for_a_snapshot)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/threads 4", "ready");
 	/* The thread begins to work only after the target reports that it is
 	 * ready. */
@@ -853,8 +829,7 @@ TEST(python_threads_that_run_are_named_in_a_snapshot)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	if (access("/usr/bin/python3.11", X_OK))
 		SKIP("no Python 3.11 here");
 	begin(&c, "/usr/bin/python3.11 -B $OLDPWD/tests/targets/shares.py 60",
@@ -880,8 +855,7 @@ TEST(functions_of_a_second_interpreter_are_those_of_the_inner_calls)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	if (access("/usr/bin/python3.11", X_OK))
 		SKIP("no Python 3.11 here");
 	begin(&c, "/usr/bin/python3.11 -B $OLDPWD/tests/targets/subs.py 60",
@@ -898,8 +872,7 @@ TEST(allocations_are_those_of_their_callers)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/allocating truth 20000", "ready");
 	capture(&c, "--seconds 2 --type alloc");
 	ck_assert_int_gt(samples(&c, ";work;get_large"), 0);
@@ -916,8 +889,7 @@ TEST(memory_in_use_is_that_of_the_functions_that_keep_it)
 		"keep_all;keep_grown", "keep_all;keep_passed"};
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c,
 	      "env LD_PRELOAD=$B/libstoker-heap.so $B/targets/keeping truth",
 	      "");
@@ -934,8 +906,7 @@ TEST(waits_are_those_of_the_functions_that_wait)
 {
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/waiting truth through.dat", "ready");
 	capture(&c, "--seconds 1 --type block");
 	ck_assert_int_gt(samples(&c, ";sleep_short;"), 0);
@@ -963,8 +934,7 @@ TEST(what_can_not_be_captured_is_said)
 	};
 	CLEANUP_CAPTURED struct captured c = nothing();
 
-	if (why_not())
-		SKIP(why_not());
+	SKIP_FOR(why_not());
 	begin(&c, "$B/targets/shares 60 1", "ready");
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		int left = run(&c, rows[i].options);

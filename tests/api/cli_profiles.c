@@ -69,7 +69,7 @@ TEST(profiles_are_uploaded_listed_named_and_removed)
 	         "stoker: @last~2: there are not that many complete profiles\n"
 	         "  stoker sessions lists all\n"},
 		{"top @last~99", 1,
-	         "stoker: @last~99: there are not as many complete profiles\n"
+	         "stoker: @last~99: there are not that many complete profiles\n"
 	         "  stoker sessions lists all\n"},
 		{"top @last~100", 64,
 	         "stoker: '@last~100' is not a profile: @last, @last~N up to "

@@ -18,7 +18,7 @@ skip() {
   echo "skip aarch64: $*"
   exit 0
 }
-run() { # what is linked to the unpacked libraries
+run() { # program, arguments...: with the unpacked libraries
   local lib=$arm/root/usr/lib/aarch64-linux-gnu
   env -u SKIPPED CK_FORK=no qemu-aarch64 -L $sysroot \
     -E "LD_LIBRARY_PATH=$lib:$arm/root/lib/aarch64-linux-gnu" "$@"
@@ -32,8 +32,8 @@ passes() { # unit test
   fi
 }
 
-# Chains of the program's own functions; other functions between them are the
-# library's.
+# Prints each sample's chain of the program's own functions. Other functions
+# between them become "libc".
 chains() {
   awk 'NR > 1 {
     chain = last = ""

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Our reading of Go programs agrees with Go's own tools, binutils and DWARF:
-# stripped, without section headers; and the newest version, or with EVERY=1 all, as
-# PIE and with cgo. Go 1.24 is the last that has its objdump compiled.
+# stripped, without section headers; the newest version (with EVERY=1 all) also
+# as PIE and with cgo. Go 1.24 is the last whose objdump comes compiled.
 #
 # Beside others, first: programs are built and compared.
 set -u
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 B=$(cd "$B" && pwd) export B
 some='^(main|fmt|sync|strconv|runtime)\.'
 
-equal() { # name, ours, theirs: one row per address, few may be odd
+equal() { # name, ours, theirs: one row per address
   awk -v name="$1" '
     NR == FNR { want[FNR] = $0; n = FNR; next }
     $0 != want[FNR] { bad++; if (bad <= 3) why = why " ours " $0 " theirs " want[FNR] ";" }

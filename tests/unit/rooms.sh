@@ -59,8 +59,8 @@ arrows() {
 }
 all=$(arrows)
 
-# Includes that no row of the table allows, rows that allow what nobody needs,
-# and rooms without a row.
+# Includes that no row of the table allows, rows for includes that do not
+# exist, and rooms without a row.
 claim every_include_is_allowed "$(awk '
   NR == FNR { if (!/^[a-z]/ || /^(never|door) /) next
               room = $1; sub(/:$/, "", room)

@@ -9,7 +9,8 @@ cd "$(dirname "$0")/../.."
 claim() { # name, findings: empty is fine
   if [ -z "$2" ]; then echo "ok $1"; else echo "not ok $1: $2"; fi
 }
-# Without git, or in another user's checkout, all files of the folder count.
+# Without git, or in another user's checkout, all files of the folder are
+# checked.
 files() { git ls-files 2>/dev/null || ls -A | grep -vxF "$(basename "${B:-build}")"; }
 claim the_top_level_is_fixed "$(files | cut -d/ -f1 | sort -u |
   grep -vE '^(app|include|conf|sql|tests|systemd|Makefile|README\.md|\..*)$')"
@@ -47,8 +48,8 @@ claim no_symbol_is_defined_twice "$(nm -g --defined-only "${B:-build}"/lib[!t]*.
 claim no_header_defines_the_tag_of_another "$(grep -rhoE '^struct \w+ \{' app include --include='*.h' |
   sort | uniq -d)"
 
-# LINK_MAX, for one, would have another value in files that include that header
-# later, without a warning of the compiler.
+# LINK_MAX, for example, would have another value in files that include that
+# header later, without a warning from the compiler.
 claim no_macro_has_the_name_of_one_in_limits_h "$(comm -12 \
   <(echo '#include <limits.h>' | cc -D_GNU_SOURCE -dM -E - | awk '$2 !~ /^_/ { print $2 }' | sort -u) \
   <(grep -rhoE '^#define \w+' app include tests --include='*.[ch]' | awk '{ print $2 }' | sort -u))"

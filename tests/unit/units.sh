@@ -52,7 +52,7 @@ drop_ins_are_clean() {
     "$root/etc/systemd/system/stoker-keeper.service.d/network.conf"
   units_are_clean
 }
-# The limit of exposure is in tenths, as systemd counts it.
+# The limit of exposure is in tenths, the unit that systemd uses.
 exposed_at_most() {
   systemd-analyze security --offline=true --no-pager --threshold="$1" "$2"
 }
@@ -104,8 +104,8 @@ every_note_and_error_is_in_the_page() {
   [ -z "$missing" ] || { echo "not in stoker-troubleshooting.7: $missing"; return 1; }
 }
 pages_are_clean() { silent mandoc -T lint -W warning,stop "$root"/usr/share/man/man*/*; }
-# A block that readme.sh does not run by itself has a row, each row has a block, and
-# the file of the row reads the page, or says what it runs instead.
+# A block that readme.sh does not run has a row, each row has a block, and the
+# file of the row reads the page, or states what it runs instead.
 blocks_of_the_manual_are_run() {
   local page text file why wrong=
   while IFS=$'\t' read -r page text file why; do
@@ -123,7 +123,7 @@ blocks_of_the_manual_are_run() {
   done
   [ -z "$wrong" ] || { echo "$wrong"; return 1; }
 }
-# Each on one line.
+# Prints each such block on one line.
 blocks_to_name() { # page
   awk -v ours="$(grep -cwF "$1" <<<"$run_pages")" '
     /^\.Bd -literal/ { on = 1; block = ""; other = !ours; next }
@@ -200,8 +200,8 @@ check tables_of_pages_fit_a_screen tables_fit_a_screen
 check errors_of_nginx_are_the_apis errors_of_nginx_are_the_apis
 check limits_of_bodies_are_those_that_errors_name limits_of_bodies_are_those_that_errors_name
 
-# A folder of the package is a mount point, and the users of the service have
-# made links in others, or in its place.
+# A folder of the package is a mount point, and the service's users have put
+# links into other folders, or in their place.
 purged() {
   mkdir "$temp/outside" && : >"$temp/outside/file" || return
   unshare --mount sh -ec 'mount -t tmpfs none /var
@@ -215,8 +215,8 @@ purged() {
     equal "$(tr '\n' ' ' <"$temp/left")" '/var/lib: misc stoker  /var/lib/stoker: ' &&
     [ -e "$temp/outside/file" ]
 }
-# Before an upgrade and a removal, the user of the service has put links in the
-# place of what is made or removed.
+# Before an upgrade and a removal, the service's user has replaced by links
+# what is made or removed.
 upgraded() {
   local hostile=$temp/hostile
   mkdir -m 755 "$hostile" && mkdir -m 700 "$hostile/outside" && : >"$hostile/outside/file" || return

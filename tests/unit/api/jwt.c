@@ -272,7 +272,7 @@ TEST(every_changed_byte_breaks_the_signature)
 	CLEANUP_RING struct ring r = ring();
 	char *token = sign(r.hs, R_JWA_ALG_HS256, GOOD);
 	struct caller c = {0};
-	size_t last = strlen(token) - 1; /* its lowest bits carry nothing */
+	size_t last = strlen(token) - 1; /* its lowest bits are unused */
 
 	for (size_t i = 0; i < last; i++) {
 		char was = token[i];

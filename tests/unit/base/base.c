@@ -182,7 +182,7 @@ TEST(characters_are_those_of_unicode_whole_and_in_their_shortest_form)
 }
 END
 
-/* Each row stands between two characters that are not such. */
+/* Each row stands between two characters that do neither. */
 TEST(characters_that_control_a_terminal_or_the_direction_of_text_are_known)
 {
 	static const struct {
@@ -210,7 +210,7 @@ TEST(characters_that_control_a_terminal_or_the_direction_of_text_are_known)
 
 			ck_assert_uint_eq(driving((void *)is[k], n), n);
 			ck_assert(!utf8_printable(is[k], n));
-			/* the beginning of one is none */
+			/* a character that is cut short is none of these */
 			if (n > 1)
 				ck_assert_uint_eq(driving((void *)is[k], n - 1),
 				                  0);

@@ -45,7 +45,7 @@ static const struct {
 	{NAN, "0"},
 	{INFINITY, "0"},
 	{1e15, "1000000000000000"},
-	{0x1p70, "1180591620717411303424.0"}, /* no integer of 64 bits */
+	{0x1p70, "1180591620717411303424.0"}, /* too large for 64 bits */
 };
 
 TEST(reals_are_short_and_finite)

@@ -1,4 +1,4 @@
-/* The functions of allocators that are watched. */
+/* The functions of allocators that get probes. */
 #include "capture/probes/allocators.h"
 
 #include "lib/test.h"
@@ -13,7 +13,7 @@
 static const struct {
 	const char *path;
 	/* Functions that get a probe, and functions that always call one of
-	 * those. */
+	 * the former. */
 	const char *watched[MOST], *others[MOST];
 } allocators[] = {
 	{LIB "libc.so.6",

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define STACK_MAX     512 /* MAX_BPF_STACK */
-#define TAIL_MAX      256 /* of the callers of tail calls */
+#define TAIL_MAX      256 /* stack above a function with tail calls */
 #define CALLS_MAX     8   /* MAX_CALL_FRAMES */
 #define ROUND(n)      (((n) + 31) / 32 * 32)
 #define RESOLVED      -1
@@ -241,8 +241,8 @@ load(const char *path, struct object *out)
 
 /* --- chains -------------------------------------------------------------- */
 
-/* Returns the bytes of the deepest chain from a function on, below callers with
- * so many frames and bytes; writes its names. */
+/* Returns the bytes of the deepest chain from a function on, whose callers
+ * take `frames` frames and `above` bytes; writes its names. */
 static int
 deepest(const struct object *o, size_t i, int frames, int above,
         char names[static 512])
@@ -302,7 +302,7 @@ check_chains(const char *path)
 	}
 	ck_assert_msg(most <= may, "%s: %d bytes, %d at most: %s", path, most,
 	              may, best);
-	/* An exception that is no longer needed leaves the list. */
+	/* An exception that is no longer needed must leave the list. */
 	ck_assert_msg(!named || most > STACK_MAX, "%s: %d bytes", path, most);
 	elf_end(o->elf);
 	free(o);

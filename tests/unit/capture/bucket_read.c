@@ -112,7 +112,7 @@ TEST(before_the_first_collection_all_that_was_allocated_counts)
 	uint64_t *counts = put(FIRST, MEMORY, 0);
 
 	memset(counts, 0, 16 * sizeof(*counts));
-	counts[4 * 3] = 5; /* a cycle that is still to come */
+	counts[4 * 3] = 5; /* a cycle that has not ended yet */
 	ck_assert_int_eq(read_list(GO_LIST_MEMORY, 22, 64, &b), 0);
 	ck_assert_uint_eq(go_bucket(&b, 0)->published_allocs, 5);
 }

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PCS  20000 /* of each file */
-#define STEP 37    /* bytes between them: a prime, so all kinds are met */
+#define PCS  20000 /* the most addresses of a section */
+#define STEP 37    /* bytes between addresses: a prime, so all kinds are met */
 
 enum { FP = 6, SP = 7, RA = 16 }; /* x86-64 psABI, figure 3.36 */
 
@@ -22,7 +22,7 @@ struct file {
 	Dwarf_CFI *cfi; /* libdw's */
 	struct elf_image *elf;
 	struct unwind_table *table; /* ours */
-	uint32_t compared, whole;   /* addresses; only as whole rows */
+	uint32_t compared, whole;   /* addresses; without a short form */
 };
 
 static bool
@@ -88,7 +88,7 @@ compare_cfa(struct unwind_rule rule, const Dwarf_Op *op, size_t n,
 	                      (n == 1 && op->atom == DW_OP_bregx),
 	              "%s: %zu operations", at, n);
 	if (n != 1)
-		return; /* an expression, of which the short forms are known */
+		return; /* longer expressions are not compared */
 	ck_assert_msg(op->number == (rule.cfa == CFA_SP ? SP : FP),
 	              "%s: CFA from register %lu", at, op->number);
 	ck_assert_msg((int64_t)op->number2 == rule.cfa_words * 8,
@@ -145,7 +145,7 @@ compare_section(struct file *f, const char *path, const char *name)
 
 	if (!s)
 		return;
-	if (s->size / PCS > step) /* rows from all of it */
+	if (s->size / PCS > step) /* spread over the whole section */
 		step = s->size / PCS | 1;
 	for (uint64_t at = 0; at < s->size; at += step)
 		compare(f, path, s->vaddr + at);
@@ -174,7 +174,7 @@ TEST(rules_of_system_libraries_are_those_that_libdw_reads)
 		close_file(&f);
 	}
 	ck_assert_uint_gt(compared, PCS);
-	/* The short form is what makes walks fast: it has to be the rule. */
+	/* Short forms make walks fast, so nearly all rows must have one. */
 	ck_assert_msg(whole * 100 < compared, "%u of %u rows have none", whole,
 	              compared);
 }

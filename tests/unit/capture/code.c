@@ -1,4 +1,4 @@
-/* Instructions of x86-64, one by one and as Debian's libraries have them. */
+/* Instructions of x86-64, one by one and in Debian's libraries. */
 #include "capture/unwind/code.h"
 #include "capture/unwind/unwind_code.h"
 #include "capture/unwind/unwind_table.h"
@@ -330,7 +330,7 @@ struct count {
 	unsigned n, asked, same, other;
 };
 
-/* The rules can be compared without a stack if they have one kind. */
+/* Compares the two rules if both have a kind that needs no stack. */
 static void
 compare(const struct file *f, uint64_t vaddr, void *arg)
 {

@@ -31,7 +31,7 @@ put_text(struct buf *out, const char *key, const char *value)
 	wire_close(out, pair);
 }
 
-/* Appends n names: those that are given, then the last of them again. */
+/* Appends n names: the given ones, then copies of the last. */
 static void
 put_keys(struct buf *out, const char *const *names, size_t given, size_t n)
 {
@@ -64,7 +64,7 @@ put_process(struct buf *out, const char *schema, size_t n)
 	put_keys(out, names, ARRAY_LEN(names), n);
 }
 
-/* Reads the names of a process with this schema. */
+/* Reads the attribute names of a process that has this schema. */
 static struct thread_keys
 keys_of(const char *schema, size_t n)
 {
@@ -460,8 +460,8 @@ file_of(uint16_t machine, bool is_program, uint32_t relocation, bool by_value)
 
 #define BIAS UINT64_C(0x7f0000000000)
 
-/* The bytes at the place in a process, and where threads then have the
- * variable; rc 0, or -EAGAIN. */
+/* The words at the variable's place in a process, and where its threads then
+ * have the variable; rc is 0 or -EAGAIN. */
 static const struct {
 	uint16_t machine;
 	uint32_t relocation;
@@ -545,7 +545,7 @@ static const struct {
          {2, 0x48},
          0,
          {.module = 2, .offset = 0x48, .vector = 0, .step = 16}},
-	/* not written yet, or lies */
+	/* not written yet, or impossible */
 	{EM_X86_64, R_X86_64_TPOFF64, false, false, {0}, -EAGAIN, {0}},
 	{EM_X86_64, R_X86_64_TPOFF64, false, false, {1u << 31}, -EAGAIN, {0}},
 	{EM_X86_64, R_X86_64_DTPMOD64, false, false, {0, 8}, -EAGAIN, {0}},
@@ -615,7 +615,7 @@ END
 
 #define STATE_TO_ID 192
 
-/* Reads a process that is in a state, with a query's identifier. */
+/* Writes the entry of a process in this state, with a query's identifier. */
 static void
 put_entry(uint32_t state, int64_t id, uint8_t out[static STATE_TO_ID + 8])
 {

@@ -279,7 +279,7 @@ child(int *to)
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test may fail */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* in case the test fails */
 		close(down[1]);
 		if (write(up[1], "r", 1) != 1 || read(down[0], &c, 1) < 0)
 			_exit(1);

@@ -1,6 +1,6 @@
 /*
- * Code that this process loads from an object file, as compilers at run time
- * do, and describes to debuggers or not.
+ * Code that this process loads from an object file, as JIT compilers do, and
+ * describes to debuggers or not.
  */
 #include "capture/process/process_code.h"
 
@@ -302,9 +302,9 @@ look_once(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* Aligned code has its return address twice, and its caller's stack pointer in
- * a word of its frame. Code that ends with a call of what a register says never
- * returns itself. */
+/* Code that aligns the stack has its return address twice, and its caller's
+ * stack pointer in a word of its frame. Code that ends with a call through a
+ * register never returns. */
 TEST(code_whose_frame_only_its_instructions_show_has_callers)
 {
 	static const struct {
@@ -347,7 +347,7 @@ TEST(code_that_is_described_no_longer_has_no_name)
 	call(f);
 	ck_assert(has(";made_outer:"));
 	__jit_debug_descriptor.first = NULL;
-	usleep(300000); /* what is known counts as true until then */
+	usleep(300000); /* until then the last reading is trusted */
 	call(f);
 	ck_assert_msg(!has("made_outer") && has(";call:"), "%s", the.names);
 	stop();
@@ -401,7 +401,7 @@ count_described(void)
 	return n;
 }
 
-/* Three such objects have more than a process may describe. */
+/* Three such objects exceed what a process may describe. */
 TEST(code_counts_as_much_as_files_that_describe_it)
 {
 	const size_t room = CODE_MAX_BYTES / 8 * 3;
@@ -529,7 +529,7 @@ TEST(a_library_in_the_row_of_covered_code_stays_when_that_is_dropped)
 	read_maps();
 	ck_assert_uint_eq(module_at(p), module);
 	__jit_debug_descriptor.first = NULL;
-	usleep(300000); /* what is known counts as true until then */
+	usleep(300000); /* until then the last reading is trusted */
 	call(f);
 	ck_assert_uint_eq(module_at(p), module);
 	munmap((void *)p, 4096);

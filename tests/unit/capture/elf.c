@@ -313,7 +313,7 @@ TEST(gnu_debugdata_that_is_no_xz_or_too_much_is_refused)
 	CLEANUP_FREE uint8_t *packed = NULL;
 	size_t n = pack(&zeros, &packed);
 	const struct {
-		uint8_t flip; /* of the magic */
+		uint8_t flip; /* XORed into the magic number */
 		size_t size;
 		int error;
 	} rows[] = {{0, n, -E2BIG}, {1, n, -EINVAL}, {0, 99, -EINVAL}};
@@ -426,7 +426,7 @@ struct linked {
 	char names[48];
 	char link[3 * ELF_MAX_PATH];
 };
-enum link { DEBUG_LINK = 1, ALT_LINK = 26 }; /* places of names */
+enum link { DEBUG_LINK = 1, ALT_LINK = 26 }; /* places in names[] */
 
 static struct elf_image *
 linked_by(enum link kind, const void *link, size_t n, size_t bytes)
@@ -468,8 +468,8 @@ linked_to(const char *name, size_t bytes, uint32_t crc)
 	return linked_by(DEBUG_LINK, link, sizeof(link), bytes);
 }
 
-/* A section may have the bytes of others, so a small file can have the process
- * that samples read any number of them. */
+/* Sections may overlap, so a small file could make the process that samples
+ * read any amount. */
 TEST(of_sections_that_overlap_without_end_few_are_read)
 {
 	enum { SECTIONS = 100, LAST = SECTIONS - 1 };

@@ -18,7 +18,7 @@
 
 static const struct {
 	const char *file, *version;
-	unsigned minor, guess; /* guess: taken if there is no version */
+	unsigned minor, guess; /* guess: if no version is stated */
 	uint64_t etext;
 } programs[] = {
 	{"go1.19", "go1.19.1", 19, 19, 0x400cc0},

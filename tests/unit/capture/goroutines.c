@@ -311,7 +311,7 @@ TEST(a_longer_list_of_what_are_no_goroutines_is_not_taken)
 }
 END
 
-/* A process of which one goroutine runs again, once, after its struct was
+/* A process in which one goroutine runs again, once, after its struct was
  * read. */
 struct going_on {
 	struct image *m;

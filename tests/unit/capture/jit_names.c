@@ -214,7 +214,7 @@ TEST(maps_of_a_user_do_not_take_the_time_of_others)
 {
 	static const struct {
 		int32_t pid;
-		int64_t spent_ns; /* on the files of the first user, then */
+		int64_t spent_ns; /* spent on the first user's files by then */
 		bool named;
 	} rows[] = {
 		{10, 0, true},
@@ -285,7 +285,7 @@ TEST(files_of_a_user_do_not_take_the_time_of_others)
 	enum { MOST = 9 };
 	static const struct {
 		uid_t uid;
-		bool copied, foreign; /* a container's file system */
+		bool copied, foreign; /* foreign: in a container */
 		int64_t spent_s;      /* on the files of user 1 */
 		bool named;
 	} rows[] = {
@@ -322,7 +322,7 @@ TEST(files_of_a_user_do_not_take_the_time_of_others)
 		modules->rows[modules->n++] = m;
 	}
 	n = namer_new(modules, &host, cache, &quality, false, 0);
-	ck_assert(n->files_max_ns > 3600 * NS_PER_S); /* nobody limits it */
+	ck_assert(n->files_max_ns > 3600 * NS_PER_S); /* no limit by default */
 	n->files_max_ns = MOST * NS_PER_S;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct place at = {.module = modules->n - ARRAY_LEN(rows) +
@@ -357,7 +357,7 @@ TEST(files_of_a_user_do_not_take_the_time_of_others)
 }
 END
 
-/* Answers as if copies of files were used up. */
+/* Answers as if no more files may be copied. */
 static int
 ask_for_copy(void *arg, const struct host_ask *ask, struct host_reply *reply,
              int fds[HOST_MAX_FDS], size_t *nfds)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline))
-#define MOST     64 /* mappings of which this test keeps track */
+#define MOST     64 /* mappings that this test keeps track of */
 
 static volatile uint64_t sink;
 
@@ -217,8 +217,7 @@ TEST(what_is_added_is_a_program_or_a_folder)
 }
 END
 
-/* Unwinds from the registers and the stack of this moment, as perf takes
- * them. */
+/* Unwinds from the current registers and stack, copied as perf copies them. */
 static NOINLINE size_t
 unwind_here(const struct import_unwinder *u, const struct here *h,
             uint64_t *pcs, size_t max)

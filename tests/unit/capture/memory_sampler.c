@@ -63,7 +63,7 @@ make(struct image *m, size_t nnotes)
 	memcpy(m->head.e_ident, ELFMAG "\2\1\1", 7);
 }
 
-/* Strings of a note, each with a NUL; n: with the last one. */
+/* The strings of a note, each with a NUL, and their size. */
 #define STRINGS(provider, name, arguments) \
 	provider "\0" name "\0" arguments, \
 		sizeof(provider "\0" name "\0" arguments)

@@ -91,7 +91,7 @@ module_at(const void *p)
 	return the.modules->rows[at.module];
 }
 
-/* --- code made at run time ------------------------------------------------ */
+/* --- generated code ------------------------------------------------------- */
 
 static void *
 map_private(void)
@@ -376,7 +376,7 @@ open_memory(enum moved_to kind)
 	return fd;
 }
 
-/* Puts a copy of the page with p into memory in its place, as programs do that
+/* Replaces the page that holds p with a copy in memory, as programs do that
  * want their code in huge pages. */
 static void
 move_page(const void *p, enum moved_to kind)
@@ -424,7 +424,7 @@ TEST(code_that_was_moved_to_memory_is_of_its_file)
 		ck_assert_int_ne(module_at(jit)->pid, 0);
 		stop_looking();
 	}
-	/* with all that is before it */
+	/* together with everything before it in the library */
 	ck_assert_int_ne(dladdr(function, &library), 0);
 	for (const char *p = library.dli_fbase; p <= (const char *)function;
 	     p += PAGE)
@@ -514,8 +514,8 @@ TEST(files_of_a_process_are_opened_until_they_have_taken_long)
 }
 END
 
-/* Maps a sparse file with code at vaddr, whose unwind table is of this many
- * bytes, twice. */
+/* Maps a sparse file with code at vaddr twice. Its unwind table has n
+ * bytes. */
 static const void *
 map_elf(uint64_t vaddr, off_t n)
 {

@@ -415,7 +415,7 @@ check_calls_are_seen(pid_t pid, int go, int fd, const char *label)
 	munmap(ring, size);
 }
 
-/* Returns what opening the probe did. */
+/* Returns the result of opening the probe. */
 static int
 check_function(const struct elf_image *e, size_t a, size_t f)
 {

@@ -28,7 +28,7 @@ static struct {
 	uint8_t copy[COPY];
 	unsigned asked; /* questions for more of a stack */
 	unsigned read;  /* questions for other memory */
-	int refuse;     /* error to answer the former with; 0: answer */
+	int refuse;     /* error that refuses these questions; 0: answer */
 	bool spoil;     /* answer with bytes that lead nowhere */
 } the;
 
@@ -65,7 +65,7 @@ ask(void *arg, const struct host_ask *ask, struct host_reply *reply,
 	return 0;
 }
 
-/* Starts without the stack that is to be walked, which is the caller's. */
+/* Starts without the stack that will be walked, which is the caller's. */
 static void
 start(void)
 {
@@ -398,7 +398,7 @@ TEST(a_frame_of_a_megabyte_is_left_by_what_lies_beyond_it)
 }
 END
 
-/* Samples in the kernel, with the user part at this address. */
+/* Takes a sample in the kernel whose user part is at this address. */
 static void
 take_in_kernel(uint64_t pc)
 {

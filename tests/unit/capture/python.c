@@ -176,7 +176,7 @@ TEST(what_is_no_code_is_refused)
 }
 END
 
-/* As that of eval(), whose code object is freed when it returns. */
+/* Such as a function that eval() ran: its code object is freed on return. */
 TEST(a_function_that_is_gone_leaves_the_names_of_its_callers)
 {
 	struct interp_stack s = {
@@ -521,7 +521,7 @@ TEST(a_list_without_end_is_left_after_a_while)
 	put(BASE + 8, BASE);
 	ck_assert(!walk_find(python_find, &m.memory, &list, 2, 0, &slot));
 	put(BASE + 8, 0);
-	put(BASE + 0xa100, BASE + 0xa000); /* interpreters */
+	put(BASE + 0xa100, BASE + 0xa000); /* the list is a loop */
 	ck_assert(!walk_find(python_find, &m.memory, &list, 3, 0, &slot));
 	put(BASE + 0xa100, 16); /* which no memory has */
 	ck_assert(!walk_find(python_find, &m.memory, &list, 3, 0, &slot));
@@ -550,7 +550,7 @@ TEST(a_runtime_that_does_not_tell_its_layout_is_refused)
 }
 END
 
-#define FIRST_OF_ITS_OWN 13 /* version that describes its layout */
+#define FIRST_OF_ITS_OWN 13 /* first 3.x to describe its layout */
 
 /*
  * Words by which the runtimes of 3.13, 3.14 and 3.15 describe themselves; each
@@ -630,7 +630,7 @@ END
 
 /* --- lines ---------------------------------------------------------------- */
 
-/* Instructions 0 to 4 of a function that begins at line 10: the lines. */
+/* The lines of instructions 0 to 4 of a function that begins at line 10. */
 static const struct {
 	uint8_t table[12];
 	size_t n;

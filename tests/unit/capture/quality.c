@@ -473,7 +473,7 @@ TEST(languages_that_are_not_read_are_named_with_what_helps)
 	many.runtimes |= erlang;
 	named = nameless = many;
 	nameless.unknown = 46;
-	named.runtimes = erlang; /* by a file that it wrote */
+	named.runtimes = erlang; /* its runtime wrote a file of names */
 	quality_conclude(&few, "cpu");
 	quality_conclude(&many, "cpu");
 	quality_conclude(&named, "cpu");

@@ -15,7 +15,8 @@ TEST(rates_run_beside_the_ones_asked_for)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		int64_t got = rate_millihertz(rate_period_ns(rows[i].asked));
 
-		/* A period is whole ns: at 10 kHz that is 0.1 Hz. */
+		/* Periods are whole ns, so a rate of 10 kHz is exact to 0.1
+		 * Hz. */
 		ck_assert_int_ge(got, rows[i].millihertz);
 		ck_assert_int_le(got, rows[i].millihertz +
 		                              rows[i].millihertz / 90000);

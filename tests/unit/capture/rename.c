@@ -363,7 +363,8 @@ struct upload_case {
 	bool named;
 };
 
-/* Has known_function without a name, and above it a location with one. */
+/* Makes a profile with known_function, unnamed, below a location with a
+ * name. */
 static struct profile *
 upload_of(const struct upload_case *c)
 {
@@ -468,7 +469,7 @@ TEST(a_pushed_file_names_an_upload_if_it_has_the_build_id_that_it_should)
 }
 END
 
-/* Opens this program as one whose symbols are gone; or whole. */
+/* Opens this program, as if stripped or whole. */
 static int
 own_program(bool stripped)
 {

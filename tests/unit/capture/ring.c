@@ -156,7 +156,7 @@ TEST(a_thread_without_a_user_part_is_told_from_one_of_32_bits)
 	struct record r;
 
 	raw.abi = PERF_SAMPLE_REGS_ABI_NONE;
-	raw.regs[0] = 0; /* the stack's size is there then */
+	raw.regs[0] = 0; /* here it is the stack's size */
 	ck_assert_int_eq(record_parse(&raw, sizeof(raw), false, &r), 0);
 	ck_assert(r.sample.no_user && !r.sample.has_user);
 	raw = sample();
@@ -284,7 +284,7 @@ TEST(a_borrowed_ring_s_record_goes_on_behind_the_end)
 	struct ring r;
 	size_t n;
 
-	page.data_head = at; /* what is there already is passed over */
+	page.data_head = at; /* records that are there already are skipped */
 	ring_borrow(&page, data, RING, sizeof(one), &r);
 	ck_assert_uint_eq(page.data_tail, at);
 	memcpy(data + at, &one, sizeof(one));

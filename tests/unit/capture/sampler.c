@@ -40,7 +40,7 @@ burn(int64_t ns)
 }
 
 struct seen {
-	uint32_t pid; /* whose */
+	uint32_t pid; /* the process to count */
 	uint64_t samples, weight, whole, forks, exits, backwards;
 	uint64_t all, lost; /* of all processes */
 	uint64_t last_ns;
@@ -132,7 +132,7 @@ TEST(work_is_sampled_with_registers_and_stack)
 }
 END
 
-/* Opens a sampler whose filter writes samples; false: it can't be. */
+/* Opens a sampler whose filter writes samples. Returns false if it cannot. */
 static bool
 open_writing(struct sampler **out)
 {
@@ -148,7 +148,7 @@ open_writing(struct sampler **out)
 }
 
 struct within {
-	uint64_t above; /* an address in the stack of a thread, */
+	uint64_t above; /* an address in the stack of thread tid */
 	uint32_t tid;
 	uint64_t samples, whole, cut;
 };
@@ -184,8 +184,8 @@ work_within(void *arg)
 	return NULL;
 }
 
-/* Dumps of 8 KB would reach far beyond the first frame of a program, and those
- * of a thread of this size, into memory above its stack. */
+/* A dump of 8 KB would reach far beyond the first frame of a program and, in a
+ * thread of this size, into memory above its stack. */
 TEST(a_sample_has_what_is_in_use_of_a_stack)
 {
 	struct within first = {0}, second = {0};
@@ -211,8 +211,8 @@ page_of(const struct sampler *s, uint32_t i)
 	return s->streams[s->n + i].ring.page;
 }
 
-/* Makes a filter's rings seem to have so many bytes that were not read; 0: as
- * many as there are. */
+/* Makes a filter's rings appear to hold this many unread bytes; 0: as many as
+ * there are. */
 static void
 fill_rings(const struct sampler *s, uint64_t bytes)
 {
@@ -365,7 +365,7 @@ TEST(deeper_dumps_than_the_rings_hold_are_refused)
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(sampler_deepen(s, &here, 4096), -ENOBUFS);
 	ck_assert_uint_eq(sampler_asked(s)->stack_bytes, 2048);
-	work_for(s, 5); /* it goes on */
+	work_for(s, 5); /* sampling goes on */
 	sampler_close(s);
 }
 END

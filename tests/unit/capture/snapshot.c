@@ -107,7 +107,7 @@ TEST(the_line_of_a_system_call_is_read_whole_or_not_at_all)
 }
 END
 
-/* Their numbers are the same on all machines, and not in older headers. */
+/* These numbers are the same on all machines, and missing in older headers. */
 #define FUTEX_WAITV 449
 #define FUTEX_WAIT  455
 
@@ -210,7 +210,7 @@ struct target {
 	FILE *in, *out;
 };
 
-/* Waits until the main thread waits, too: for a line. */
+/* Waits until the main thread waits for a line, too. */
 static void
 wait_until_it_reads(pid_t pid)
 {
@@ -460,7 +460,7 @@ TEST(a_snapshot_without_most_of_its_stacks_says_so)
 }
 END
 
-/* Its kernel thread polls for submissions for 10 s before it sleeps. */
+/* Makes a ring whose kernel thread polls for 10 s before it sleeps. */
 static void
 poll_submissions(int told)
 {
@@ -474,7 +474,7 @@ poll_submissions(int told)
 	_exit(1);
 }
 
-/* Returns whether the process sleeps and its kernel thread has its name. */
+/* Returns whether the process sleeps and its kernel thread has this name. */
 static bool
 has_settled(pid_t pid, const char *name)
 {

@@ -72,7 +72,7 @@ location(struct profile *p, const struct frame *f, uint32_t i)
 	return out;
 }
 
-/* Expects `want` for frames[], which are outermost first and numbered so in the
+/* Expects `want` for frames[], outermost first, whose indexes are part of the
  * names of places. */
 static void
 expect(const char *label, const struct frame *frames, const char *want)

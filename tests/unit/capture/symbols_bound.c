@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 #define PROGRAMS 10
-#define FIT      3 /* of them */
+#define FIT      3 /* programs that fit into the cache */
 
 struct answer {
 	char name[64], file[PATH_MAX];

@@ -282,7 +282,7 @@ TEST(code_between_symbols_has_a_beginning)
 }
 END
 
-/* As ClickHouse has. The linker leaves them in no order. */
+/* As many as ClickHouse has, unsorted as the linker leaves them. */
 #define MANY  600000
 #define WIDTH 16 /* of a name, and of a function */
 

@@ -74,7 +74,7 @@ enum {
 	DEREF = 0x19,
 	HAS_R12 = 0x1b,
 	VFORK = 0x1d,
-	CREATED = 0x40 /* code that none of this describes */
+	CREATED = 0x40 /* code that no table here describes */
 };
 
 /* .debug_frame of f, at 0: from 16 on CFA is x29+32, x30 at CFA-24, x29 at
@@ -96,7 +96,7 @@ static const uint32_t arm_code[] = {
 	0xd2801168, /* mov x8, #139 */
 	0xd4000001, /* svc #0 */
 	0xd503201f, /* nop */
-	0xd503245f, /* bti c: the first slot, for those not bound yet */
+	0xd503245f, /* bti c: the first slot, for functions not bound yet */
 	0xa9bf7bf0, /* stp x16, x30, [sp, #-16]! */
 	0x90000090, /* adrp x16, 10000 */
 	0xf947fe11, /* ldr x17, [x16, #4088] */
@@ -336,7 +336,7 @@ TEST(a_plt_slot_has_one_word_pushed_from_its_middle_on)
 	prepare_x86(&r, PLT + 4);
 	r.stack[0] = BIAS + TO_START;
 	ASSERT_CALLERS(&r, TO_START);
-	prepare_x86(&r, PLT + 5); /* 11 bytes into 16 */
+	prepare_x86(&r, PLT + 5); /* at byte 11 of a 16-byte slot */
 	r.stack[1] = BIAS + TO_START;
 	ASSERT_CALLERS(&r, TO_START);
 }
@@ -421,8 +421,8 @@ TEST(a_frame_pointer_kept_in_another_register_is_found_there)
 }
 END
 
-/* Frame information ends before a thread's first instructions: those of its
- * creator return, and those of the thread lead to its first frame. */
+/* Frame information does not cover a thread's first instructions: either its
+ * creator returns through them, or the thread calls its first function. */
 TEST(a_thread_that_has_just_been_created_has_no_caller)
 {
 	static const struct {
@@ -530,8 +530,8 @@ TEST(a_stack_pointer_kept_below_the_stack_is_found_in_the_frame)
 }
 END
 
-/* Frame information of within_frames, with less or more of it, for code of
- * 0x60 bytes in which the function is interrupted at 4. */
+/* Prepares 0x60 bytes of code, interrupted at 4, with the first frames_size
+ * bytes of within_frames. */
 static void
 prepare_loops(struct run *r, uint8_t code[0x60], size_t frames_size)
 {
@@ -726,8 +726,8 @@ END
 #define BARE     0x40                 /* where it is, */
 #define TO_LEAVE ((uint64_t)0x20 + 5) /* and other code, that uses rbp */
 
-/* A call that returns to TO_START, one before leave and ret, and code.
- */
+/* Prepares a call that returns to TO_START, one that returns to leave and ret,
+ * and the code. */
 static void
 prepare_bare(struct run *r, const char *bytes, size_t n, uint64_t by)
 {
@@ -755,7 +755,7 @@ TEST(code_without_tables_is_left_the_way_it_returns)
 	static const struct {
 		const char *label, *bytes;
 		size_t n;
-		uint8_t by;    /* into it */
+		uint8_t by;    /* offset at which the code is interrupted */
 		uint8_t words; /* of stack below the return address */
 	} rows[] = {
 #define CODE(bytes) bytes, sizeof(bytes) - 1
@@ -866,7 +866,7 @@ TEST(a_return_address_that_is_pushed_on_the_way_out_is_in_its_register)
 		{"\x41\x50\x90\x90\xeb\x00\xc3", 4, true},
 		/* mov %eax,%edx; push %rdx; jmp 1f; 1: ret */
 		{"\x89\xc2\x52\x90\xeb\x00\xc3", 2, false},
-		/* push %rbx, of which the system call shows nothing */
+		/* push %rbx, whose value no system call shows */
 		{"\x53\x90\x90\x90\xeb\x00\xc3", 2, false},
 	};
 
@@ -1057,7 +1057,7 @@ TEST(what_ends_handlers_is_known_by_its_code)
 	for (size_t i = 0; i < sizeof(enders) / sizeof(*enders); i++) {
 		const uint64_t places[] = {0, enders[i].call, enders[i].n};
 
-		for (int at = 0; at < 3; at++) { /* interrupted there */
+		for (int at = 0; at < 3; at++) { /* where it is interrupted */
 			prepare_bare(&r, enders[i].bytes, enders[i].n,
 			             places[at]);
 			r.stack[RIP] = BIAS + SAVES;
@@ -1066,7 +1066,7 @@ TEST(what_ends_handlers_is_known_by_its_code)
 			ASSERT_CALLERS(&r, IN(SAVES), TO_START);
 		}
 		prepare_bare(&r, enders[i].bytes, enders[i].n, 0);
-		r.regs[8] = BIAS + F; /* or from a handler */
+		r.regs[8] = BIAS + F; /* or while another handler runs */
 		r.stack[0] = BIAS + BARE;
 		r.stack[1 + RIP] = BIAS + SAVES;
 		r.stack[1 + RSP] = AT(90);

@@ -126,7 +126,7 @@ TEST(stacks_of_a_threaded_program_are_as_libunwind_walks_them)
 }
 END
 
-/* Walks it from its first instruction to the signal handler in which it
+/* Walks deep() from its first instruction to the signal handler in which it
  * stops. */
 TEST(stacks_at_every_few_instructions_are_as_libunwind_walks_them)
 {

@@ -360,7 +360,7 @@ END
 
 /* --- inlined calls -------------------------------------------------------- */
 
-/* A position in the source, of an inlined call or 0. */
+/* A source position within an inlined call; call 0 is the function itself. */
 static uint64_t
 position(uint64_t call, uint64_t at)
 {
@@ -404,8 +404,8 @@ put_code(const uint8_t *table, size_t n)
 }
 
 /*
- * Packs a row: not a statement, this many bytes and this far from the one
- * before.
+ * Packs a row that is no statement: code bytes and source positions since the
+ * row before.
  */
 static size_t
 put_row(uint8_t *to, bool newer, uint8_t by, int64_t moved)
@@ -465,7 +465,7 @@ TEST(inlined_functions_stand_in_their_callers)
 }
 END
 
-/* Sets up code of which all was inlined by call 1. */
+/* Sets up code that call 1 has inlined entirely. */
 static void
 setup_inlined(void)
 {

@@ -1,4 +1,4 @@
-/* stoker compare and check: which quantity they show functions in. */
+/* stoker compare and check: the quantity in which they show functions. */
 #include "cli/profile.h"
 #include "cli/result.h"
 #include "cli/verdict.h"

@@ -341,7 +341,7 @@ TEST(commands_are_found_by_all_their_words)
 }
 END
 
-/* Checks that the help of a command about an option has this name. */
+/* Checks that a command's help for an option contains this name. */
 static void
 check_names(const char *option, const char *command, const char *name)
 {
@@ -356,12 +356,13 @@ check_names(const char *option, const char *command, const char *name)
 	              command, name, doc);
 }
 
-/* Checks the help of all commands and, if each_too, of each. */
+/* Checks the help of --type without a command and, if each_too, that of each
+ * command with a separate meaning. */
 static void
 check_type(const char *name, bool each_too)
 {
 	static const char *const whose[] = {
-		"", /* none that has a separate meaning */
+		"", /* without a command */
 #define MEANING(field, command, doc) command,
 #include "cli/options.def"
 #undef MEANING

@@ -269,7 +269,7 @@ TEST(groups_are_rows_with_their_share_and_the_other_keys)
 }
 END
 
-/* Both looks have the same answer: the process lacks a pid, so that the second
+/* Both looks get the same answer. The process has no pid, so the second look
  * does not find it in the first. */
 TEST(a_program_that_starts_between_two_looks_may_use_several_cpus)
 {

@@ -86,7 +86,7 @@ TEST(small_profiles_need_no_thread)
 }
 END
 
-/* Whoever reads it then meets the damage. */
+/* The caller meets the damage when it reads the profile. */
 TEST(a_damaged_profile_is_left_to_the_caller)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

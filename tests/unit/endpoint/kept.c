@@ -67,7 +67,7 @@ keep(struct fixture *f, const char *what, char byte, size_t n)
 	kept_add(&f->call, &key);
 }
 
-/* Returns whether a result is found; it must be of this byte. */
+/* Returns whether a result is found; it must consist of this byte. */
 static bool
 finds(struct fixture *f, const char *what, char byte)
 {

@@ -1,6 +1,6 @@
 /*
- * The keeper's work on a store: with sums over hosts, readers get the same
- * range as without.
+ * The keeper's work on a store: its sums over hosts change no range that
+ * readers get.
  */
 #include "keeper/keeper.h"
 
@@ -262,7 +262,7 @@ TEST(pushed_windows_are_added_up_to_minutes_hours_and_days)
 }
 END
 
-/* Stores bytes that nobody can read, in a minute without other windows. */
+/* Stores bytes that are no profile, in a minute without other windows. */
 static void
 push_garbage(struct fleet *f, int64_t at_ms)
 {

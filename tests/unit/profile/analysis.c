@@ -537,7 +537,7 @@ TEST(another_creator_is_another_stack)
 }
 END
 
-/* Whatever the stacks, nothing is lost, and counts are counts of samples. */
+/* Whatever the stacks, no sample is lost, and groups count samples. */
 TEST(groups_add_up_to_the_profile)
 {
 	unsigned seed = 3;

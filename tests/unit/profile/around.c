@@ -62,7 +62,7 @@ TEST(callers_and_callees_have_every_occurrence_of_a_function)
 }
 END
 
-/* A location with lines c, b, a, of which c is the innermost. */
+/* Adds a location with lines c, b and a, of which c is innermost. */
 static void
 add_inlined(struct profile *p, uint32_t *out)
 {

@@ -32,7 +32,7 @@ program(double burst)
 	return p;
 }
 
-/* Gives function i that share, and scales the others down. */
+/* Gives function i this share, and scales the others down. */
 static void
 set_share(struct program *p, int i, double share)
 {
@@ -606,7 +606,7 @@ TEST(memory_is_counted_in_samples_of_its_period)
 }
 END
 
-/* The interval of a part of a sample would have thirty digits. */
+/* The interval of a fraction of a sample would have thirty digits. */
 TEST(less_than_a_sample_has_no_interval)
 {
 	struct profile *p[2] = {profile_of("m;f 1\n"), profile_of("m;f 2\n")};

@@ -170,7 +170,7 @@ list_parts(const struct cutting *cut, struct blocks_part *out)
 	return n;
 }
 
-/* The profiles of parts, of which one is lent at a time. */
+/* The profiles of parts, lent one at a time. */
 struct reading {
 	struct profile *p[MAX_PARTS];
 	size_t n, next;

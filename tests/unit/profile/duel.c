@@ -19,7 +19,7 @@
 
 static uint64_t state;
 
-/* Never 0. */
+/* Returns a random number between 0 and 1, never 0. */
 static double
 uniform(void)
 {

@@ -95,7 +95,7 @@ END
 	"a\x1b[2J\x7f\xc2\x9b" \
 	"31m\xd8\x9c\xe2\x80\x8f\xe2\x80\xae\xe2\x81\xa6z"
 
-/* Returns the first such character; ends of lines are not meant. */
+/* Returns the first such character that does not end a line or a field. */
 static const char *
 first_driving(const struct buf *b)
 {

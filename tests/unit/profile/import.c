@@ -905,7 +905,7 @@ TEST(perf_script_is_read_in_all_its_shapes)
 		{"d 12 1 cycles: \n" CHAIN, CHAINED},
 		{"d 12 1    2004008 cycles: \n" CHAIN,
 	         "perf 2004008 cycles\nmain;hot 2004008\n"},
-		/* the same without */
+		/* the same without such a name */
 		{"       d  1   1.000000: cycles:            401136 hot+0x6\n",
 	         "perf 1 count\nhot 1\n"},
 		{"       d  1   1.000000:            401136 hot\n",
@@ -1443,7 +1443,7 @@ TEST(pprof_files_that_follow_one_another_are_refused_as_such)
 }
 END
 
-/* Appends copies of text until there are more than most bytes. */
+/* Appends copies of text until there are more than `most` bytes. */
 static void
 repeat(struct buf *b, const char *text, size_t most)
 {
@@ -1583,8 +1583,8 @@ TEST(names_and_stacks_are_counted)
 }
 END
 
-/* Writes a speedscope file of two deep stacks in turns, with more frames than a
- * profile has room for. */
+/* Writes a speedscope file of two deep stacks that alternate, with more frames
+ * than a profile has room for. */
 static void
 repeated(struct buf *out)
 {
@@ -2079,8 +2079,8 @@ TEST(the_value_that_a_pprof_file_shows_first_survives)
 }
 END
 
-/* An exported file is uploaded as of another type, or pushed, where each of its
- * types is stored for itself. */
+/* An exported file is uploaded as another type, or pushed, which stores each
+ * of its types separately. */
 TEST(a_profile_that_is_shown_anew_shows_the_new_value)
 {
 	for (int pushed = 0; pushed < 2; pushed++) {

@@ -97,7 +97,8 @@ TEST(a_hostile_listing_is_refused)
 	ck_assert_int_eq(RAW("\x08\x01"), 0);
 	ck_assert_int_eq(RAW("\x08\x02"), -EPROTONOSUPPORT);
 	ck_assert_int_eq(RAW(""), -EPROTONOSUPPORT);
-	/* a text that does not exist, a line and an instruction of nothing */
+	/* a string that does not exist; a line and an instruction of no
+	 * function */
 	ck_assert_int_eq(RAW("\x08\x01\x1a\x02\x08\x07"), -EBADMSG);
 	ck_assert_int_eq(RAW("\x08\x01\x22\x02\x08\x01"), -EBADMSG);
 	ck_assert_int_eq(RAW("\x08\x01\x12\x00\x32\x02\x08\x01"), -EBADMSG);
@@ -284,7 +285,7 @@ text_of(const json_t *j, const char *key)
 	return json_string_value(json_object_get(j, key));
 }
 
-/* As example(), of a file and a build; only the first lines are listed. */
+/* Like example(), of a file and a build; only the first lines are listed. */
 static struct listing *
 other(const char *path, const char *build_id, uint32_t nlines)
 {
@@ -313,7 +314,7 @@ TEST(the_text_of_a_range_is_that_of_a_capture_of_the_same_build)
 	ck_assert_str_eq(text_of(from, "at"), "1970-01-01T00:00:07.000Z");
 	ck_assert_str_eq(text_of(from, "build"), "same");
 	ck_assert_str_eq(text_of(part(file, "lines", 9), "text"), "f();");
-	/* both have the same instructions: those of the newer are shown */
+	/* both have the same instructions: the newer listing is shown */
 	ck_assert_uint_eq(json_array_size(json_object_get(j, "functions")), 1);
 	ck_assert_str_eq(text_of(json_object_get(f, "from"), "id"), "sess-few");
 	ck_assert_int_eq(number(part(f, "code", 1), "total"), 3);

@@ -144,7 +144,7 @@ TEST(a_file_is_the_same_by_its_build_id_wherever_it_lies)
 		{"/lib/a.so", "ab12", 1}, /* the same */
 		{"/mnt/a.so", "ab12", 1}, /* the same file by another path */
 		{"/lib/a.so", "cd34", 2}, /* the file was replaced */
-		{"/lib/a.so", "", 2},     /* nobody knows */
+		{"/lib/a.so", "", 2},     /* nothing identifies the file */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -185,7 +185,7 @@ TEST(a_profile_that_was_written_once_stays_as_it_is)
 		CLEANUP_PROFILE struct profile *a = NULL, *b = NULL;
 		const char *what;
 
-		/* the reader applies them, after which stacks may be equal */
+		/* the reader applies these, and stacks may then be equal */
 		any->drop_frames = any->keep_frames = 0;
 		a = again(any);
 		b = again(a);

@@ -54,8 +54,9 @@ write_and_read(const struct profile *p, const struct otlp_origin *of,
 	              "%s", buf_str(&why));
 }
 
-/* Labels have attributes by OpenTelemetry's conventions, and come back by
- * these; others have attributes of their names, which no label stands for. */
+/* Some labels become attributes by OpenTelemetry's conventions, and are read
+ * back from these; others become attributes of their own names, which are read
+ * as no label. */
 TEST(a_request_is_read_as_the_profile_with_its_origin)
 {
 	static const struct {

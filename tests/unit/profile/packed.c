@@ -51,8 +51,8 @@ merged(const struct buf *file, const struct profile *p)
 	return out;
 }
 
-/* Merging the file with the profile it was made of adds no row, and doubles
- * each value. */
+/* Merging the file with the profile that it was made from adds no row, and
+ * doubles each value. */
 static void
 check_holds(const struct buf *file, const struct profile *p, unsigned seed)
 {

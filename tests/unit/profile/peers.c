@@ -19,7 +19,7 @@
 /* three samples and one sample, of 50 ms each */
 #define OTLP_CPU \
 	"200000000 nanoseconds 4 inlined=150000000 shop+0x300=50000000 main=0"
-#define NAMED 3 /* functions in a row */
+#define NAMED 3 /* functions listed in a row */
 
 static const struct row {
 	const char *file, *type, *peer;

@@ -36,7 +36,7 @@ refuse(void)
 		return false;
 	if (left-- > 0)
 		return false;
-	left = 0; /* and so does every later one */
+	left = 0; /* every later one fails, too */
 	failed = true;
 	return true;
 }
@@ -179,7 +179,7 @@ draw(void *p)
 	return r;
 }
 
-static bool tested; /* some node was tested, and is sure */
+static bool tested; /* some node was tested and found sure */
 
 /* Profiles in which one function costs more, cut into blocks by nodes. */
 static int

@@ -22,7 +22,8 @@ samples(double mean)
 	return k;
 }
 
-/* A level of cost: n bins with this share of `all` samples each. */
+/* A level of cost: n bins of `all` samples each, this share of them the
+ * function's. */
 struct level {
 	size_t n;
 	double share, all;

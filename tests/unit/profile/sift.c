@@ -136,7 +136,8 @@ TEST(a_profile_whose_time_is_over_stays_as_it_is)
 }
 END
 
-/* One stack of all lines of locations that a stack may have, often. */
+/* One stack with the most lines that its locations may have, in many
+ * samples. */
 TEST(repetitions_are_sought_in_so_many_frames_only)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("main 1\n");
@@ -163,7 +164,8 @@ TEST(repetitions_are_sought_in_so_many_frames_only)
 }
 END
 
-/* f is inlined in g, which f calls: the place of g has a part of its lines. */
+/* f is inlined in g, which f calls: the repetition ends between the lines of
+ * one place. */
 TEST(a_repetition_ends_within_inlined_frames)
 {
 	CLEANUP_PROFILE struct profile *p = profile_of("main;f 1\n");

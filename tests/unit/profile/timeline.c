@@ -237,8 +237,8 @@ END
 
 #define STEP_US 1000
 
-/* Puts each sample of a profile in order into a timeline of two threads, in
- * turn. */
+/* Puts the samples of a profile, in order, alternately into the two threads of
+ * a timeline. */
 static struct timeline *
 line_of(const struct profile *p)
 {

@@ -391,7 +391,7 @@ TEST(each_node_has_the_sum_of_the_nodes_below_it)
 }
 END
 
-/* No two children of a node have one name, and they come in its order. */
+/* The children of a node have different names, and are sorted by them. */
 TEST(children_of_a_node_come_once_each_in_the_order_of_their_names)
 {
 	for (uint64_t seed = 1; seed <= 20; seed++) {

@@ -237,8 +237,8 @@ static const struct {
          SYS_io_uring_setup},
 };
 
-/* Makes the last call twice, with the log being a file; then the process ends,
- * with 0 if both were refused. */
+/* Makes the last call twice, with the log being a file; then exits, with 0 if
+ * both were refused. */
 static _Noreturn void
 be_taken_over(int (*enter)(void), long (*call)(void), int log)
 {
@@ -564,8 +564,8 @@ TEST(an_importer_has_no_capability_and_no_more_memory_than_its_limit)
 }
 END
 
-/* As a user that may not raise its limits: asks for more memory than they
- * allow. */
+/* Asks for more memory than the limits allow, as a user that may not raise
+ * them. */
 static _Noreturn void
 ask_for_too_much(int (*enter)(int64_t memory_bytes))
 {

@@ -46,7 +46,7 @@ TEST(a_job_that_is_taken_is_run_here_under_its_own_id)
 	ck_assert_int_eq(agent_take(&t.s, HOST, &j), 0);
 	ck_assert_int_eq(job_claim(&t.s, HOST, TEST_LEASE_MS, 8, &got), 0);
 	ck_assert_str_eq(got.session, "sess-centre");
-	ck_assert_int_eq(got.attempt, 1); /* of this store */
+	ck_assert_int_eq(got.attempt, 1); /* counted by this store */
 	ck_assert_int_eq(got.asked_seconds, 5);
 }
 END
@@ -347,7 +347,7 @@ TEST(a_process_that_is_told_again_keeps_the_time_at_which_it_was_seen)
 	p[1].ordinal = 1;
 	put_again(&t, &now);
 	db_skew_clock(t.s.db, 60000);
-	p[1].start_time = 5; /* another one with its number */
+	p[1].start_time = 5; /* another process with this pid */
 	put_again(&t, &now);
 	put_again(&t, &now);
 	ck_assert_int_eq(process_list_host(&t.s, HOST, &l), 0);
@@ -508,7 +508,7 @@ TEST(a_service_that_is_forgotten_leaves_that_of_another_tenant)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
 	CLEANUP_SERVICE struct service v = {0};
-	struct service both[] = {of_tenant(TEST_TENANT), /* here before */
+	struct service both[] = {of_tenant(TEST_TENANT), /* was here before */
 	                         of_tenant(OTHER_TENANT)};
 
 	put(&t.s, both, 2);
@@ -520,7 +520,7 @@ TEST(a_service_that_is_forgotten_leaves_that_of_another_tenant)
 }
 END
 
-/* Returns the generation for a time at which nothing has just changed. */
+/* Returns the generation at a time when nothing has just changed. */
 static void
 generation_of(struct test_store *t, char out[static AGENT_GENERATION])
 {

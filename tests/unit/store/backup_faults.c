@@ -62,8 +62,8 @@ fail_at(struct countdown c, int (*act)(struct stock *k, struct buf *why),
 	return a;
 }
 
-/* Runs act in a process that is killed at the nth call; returns false if it
- * ended before. */
+/* Runs act in a process that is killed at the nth call; returns false if the
+ * process ended before that call. */
 static bool
 kill_at(long n, int (*act)(struct stock *k, struct buf *why), struct stock *k)
 {

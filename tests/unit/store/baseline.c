@@ -127,7 +127,7 @@ static const struct {
 	{{NULL, "", "", "", ""}, 2},
 	{{NULL, TEST_SERVICE, "cpu", "v1", "prod"}, 1},
 	{{NULL, "", "", "", "a_b"}, 1},
-	{{NULL, "", "", "", "axb"}, 0}, /* no pattern */
+	{{NULL, "", "", "", "axb"}, 0}, /* _ is no pattern */
 	{{NULL, "", "", "", "pro"}, 0},
 	{{NULL, "", "memory", "", ""}, 1},
 	{{NULL, "", "", "v2", ""}, 0},

@@ -186,8 +186,8 @@ send_block(struct fixture *f, enum block_tier tier, int64_t start_ms,
 	return rc == -ENODATA ? 0 : rc ?: accept_block(f, &b, &cursor_ms);
 }
 
-/* Sends blocks as a host does: minutes when their hour is over, then the hour,
- * then days; of the last hour only minutes. */
+/* Sends blocks as a host does: minutes once their hour has ended, then the
+ * hour, then days; for the last hour only minutes. */
 static void
 send_all(struct fixture *f)
 {
@@ -262,7 +262,7 @@ compare_plans(struct fixture *f, int64_t from_ms, int64_t to_ms)
 	}
 }
 
-/* Returns a time around those of the windows, sometimes a round one. */
+/* Returns a time around those of the windows, sometimes on the hour. */
 static int64_t
 some_time(struct fixture *f)
 {
@@ -428,7 +428,7 @@ TEST(a_window_of_a_tier_that_is_none_is_damaged)
 	char series[ID_MAX];
 
 	if (db_is_shared(s->db))
-		return; /* tiers are partitions there, which refuse it */
+		return; /* its partitions refuse an unknown tier */
 	send_all(&f);
 	series_in(s, "cpu", series);
 	ck_assert_int_eq(window_between(s, series, WINDOW_MINUTE, f.from_ms,
@@ -628,7 +628,7 @@ TEST(minutes_wait_until_their_windows_are_added_up)
 	                              BLOCK_FRESH, &cursor_ms),
 	                 0);
 	ck_assert_int_le(cursor_ms, at);
-	/* not for ever */
+	/* but not for ever */
 	send_due(&f, at + 10 * MINUTE, count);
 	ck_assert_int_eq(block_cursor(&f.centre.s, TEST_TENANT, FAR,
 	                              BLOCK_FRESH, &cursor_ms),
@@ -739,7 +739,7 @@ TEST(minutes_of_an_hour_take_the_place_of_fresh_ones)
 	ck_assert_int_eq(send_block(&f, BLOCK_MINUTES, at, at + HOUR), 0);
 	ck_assert_int_eq(held(&f, "blocks"), 1);
 	compare_plans(&f, at, at + HOUR - 1);
-	/* the bytes of fresh blocks are deleted, and no others */
+	/* only bytes of fresh blocks are deleted */
 	while (blob_reap(&f.centre.s, f.centre.s.bytes ?: BYTES_FILE) > 0)
 		;
 	ck_assert_int_eq(
@@ -875,7 +875,7 @@ TEST(minutes_go_once_their_hour_is_there_and_old_enough)
 	ck_assert_int_lt(blocks_of(&f, BLOCK_MINUTES), minutes);
 	ck_assert_int_gt(blocks_of(&f, BLOCK_MINUTES), 0);
 	ck_assert_int_eq(blocks_of(&f, BLOCK_HOURS), hours);
-	/* now the first day consists of hours */
+	/* the first day now consists of hours */
 	series_in(&f.centre.s, "cpu", series);
 	ck_assert_int_eq(window_plan(&f.centre.s, series, at, at + 12 * HOUR,
 	                             WINDOW_DAY, &l),

@@ -1,6 +1,6 @@
 /*
- * Blocks of two tenants and two hosts, whose services have one name: no tenant
- * or host can read, move or remove blocks of another.
+ * Blocks of two tenants and two hosts, whose services have the same name: no
+ * tenant or host can read, move or remove blocks of another.
  */
 #include "store/block.h"
 
@@ -37,7 +37,7 @@ two_tenants(void)
 	return t;
 }
 
-/* Returns the first value of a SELECT about that tenant. */
+/* Returns the first value that a SELECT returns for this tenant. */
 static int64_t
 number_of(const struct test_store *t, const char *what, const char *tenant)
 {

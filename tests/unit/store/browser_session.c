@@ -10,7 +10,7 @@
 
 #define HOUR_MS INT64_C(3600000)
 #define IDLE_MS (2 * HOUR_MS)
-#define LAST    (8 * HOUR_MS) /* how long one lasts */
+#define LAST    (8 * HOUR_MS) /* how long a session lasts */
 #define EVERY   ((struct page){100, ""})
 
 struct browser {

@@ -18,7 +18,7 @@ struct place {
 	/* Prepares the store for this driver, after test_store(). */
 	void (*set_up)(struct test_store *t);
 	void (*tear_down)(struct test_store *t);
-	/* Lets the time pass during which new bytes are left alone. */
+	/* Lets the time elapse during which new bytes are left alone. */
 	void (*settle)(struct test_store *t);
 };
 

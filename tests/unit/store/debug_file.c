@@ -137,7 +137,7 @@ TEST(pushed_frames_wait_for_names_again_when_their_file_comes)
 		ck_assert_uint_eq(claimed(&t, true), 0);
 		ck_assert_int_eq(put(&t, "one", GNU, "own", id), 0);
 		ck_assert_uint_eq(claimed(&t, false), 1);
-		/* also while it is being named, without the file */
+		/* even while it is being named without the file */
 		ck_assert_int_eq(put(&t, "one", GNU, "again", id), 0);
 		ck_assert_uint_eq(claimed(&t, true), 1);
 		ck_assert_uint_eq(claimed(&t, true), 0);
@@ -193,7 +193,7 @@ TEST(an_upload_is_named_again_when_a_file_that_it_wants_comes)
 }
 END
 
-/* Ends a capture that has frames without names of a program. */
+/* Ends a capture with frames of a program that have no names. */
 static void
 capture(struct test_store *t, const char *build_id, char out[static ID_MAX])
 {

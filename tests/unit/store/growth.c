@@ -17,8 +17,8 @@ enum owner {
 static const struct {
 	const char *table;
 	enum owner owner;
-	enum quota quota; /* that counts it */
-	enum sql drop;    /* that removes rows */
+	enum quota quota; /* the quota that counts it */
+	enum sql drop;    /* the statement that removes rows */
 	const char *why;
 } owners[] = {
 	{"token", QUOTA, QUOTA_tokens, SQL_TOKEN_PRUNE, ""},

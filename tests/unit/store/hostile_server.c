@@ -95,7 +95,7 @@ converse(int fd, const struct lies *l)
 	int nth = 0;
 	char type;
 
-	get_rest(fd); /* who it is */
+	get_rest(fd); /* the startup message */
 	PUT(fd, "R\0\0\0\x08\0\0\0\0");
 	PUT(fd, "S\0\0\0\x19server_encoding\0UTF8\0");
 	PUT(fd, "Z\0\0\0\x05I");

@@ -77,7 +77,8 @@ TEST(jobs_are_claimed_in_the_order_they_came)
 }
 END
 
-/* Claims a job with room for this many; returns whose it is, "" if none. */
+/* Claims a job of a host with room for this many; returns its tenant, "" if
+ * there is none. */
 static const char *
 claimed(struct test_store *t, int64_t room)
 {
@@ -137,7 +138,7 @@ TEST(places_are_kept_for_tenants_with_processes_there)
 	put_process(&t, TEST_HOST, TEST_TENANT);
 	for (int64_t room = 4; room > 1; room--)
 		ck_assert_str_eq(claimed(&t, room), TEST_TENANT);
-	/* of four places, none is kept for a tenant without processes */
+	/* none of four places is kept for a tenant without processes */
 	ck_assert_str_eq(claimed(&t, 1), TEST_TENANT);
 	put_process(&t, TEST_HOST, "other");
 	ck_assert_str_eq(claimed(&t, 1), "");
@@ -210,7 +211,7 @@ TEST(a_host_is_shared_whatever_happens_on_others)
 	ck_assert_str_eq(claimed(&t, 2), TEST_TENANT);
 	/* nor does a process elsewhere keep a place */
 	ck_assert_str_eq(claimed(&t, 1), TEST_TENANT);
-	/* a capture elsewhere is no share of this host, nor a place of it */
+	/* a capture elsewhere uses neither a share nor a place of this host */
 	busy_elsewhere(&t, "second");
 	put_process(&t, TEST_HOST, "second");
 	ck_assert_str_eq(claimed(&t, 1), "");
@@ -231,7 +232,7 @@ TEST(no_capture_elsewhere_is_counted_among_the_places)
 		test_enqueue(&t.s, i, id);
 	ck_assert_str_eq(claimed(&t, 3), TEST_TENANT);
 	ck_assert_str_eq(claimed(&t, 2),
-	                 TEST_TENANT); /* one of three is kept */
+	                 TEST_TENANT); /* one of three places is kept */
 }
 END
 
@@ -299,7 +300,7 @@ TEST(finishing_stores_result_blob_and_state_together)
 END
 
 #define HOUR_MS INT64_C(3600000)
-#define SLOW_MS 60000 /* a machine on which this takes a minute */
+#define SLOW_MS 60000 /* the test may take this long */
 
 static const struct {
 	int64_t age_ms;

@@ -115,7 +115,7 @@ TEST(a_server_that_does_not_answer_is_told)
 }
 END
 
-/* The centre has what this host captured. */
+/* The centre already has everything that this host captured. */
 TEST(a_host_s_store_does_not_move)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();

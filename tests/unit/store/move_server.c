@@ -1,5 +1,5 @@
 /*
- * A store of SQLite moves to a server, and its bytes to each kind of place.
+ * An SQLite store moves to a server, and its bytes to each kind of place.
  * Without a server these claims are empty: engines.sh starts one.
  */
 #include "store/move.h"
@@ -343,7 +343,7 @@ TEST(a_move_that_an_object_store_stops_begins_anew)
 	objects_mood(f.objects, OBJECTS_FINE);
 	for (int i = 0; i < 2; i++) {
 		buf_clear(&why);
-		if (!i) /* the rows fail after the object was put */
+		if (!i) /* rows fail after the object was put */
 			test_sql(&f.t,
 			         "INSERT INTO link_key VALUES ('x', 'y', 1)",
 			         NULL, 0);

@@ -112,7 +112,7 @@ TEST(frames_get_names_wherever_their_module_lies)
 }
 END
 
-/* Claims a module when a tenant was served last; returns whose it is. */
+/* Claims a module, as if this tenant was served last; returns its tenant. */
 static const char *
 turn(struct test_store *t, const char *last)
 {
@@ -137,7 +137,7 @@ TEST(a_tenant_with_many_modules_keeps_no_other_waiting)
 
 		test_heartbeat(&t.s, TEST_HOST, 0);
 		for (uint64_t k = 0; k < 4; k++) {
-			/* at a fixed address each is a module */
+			/* mapped at its own address, each is a module */
 			uint64_t start = 0x100000 * (k + 1), at = start + one;
 
 			want(&t, TEST_TENANT, start, &at, 1);
@@ -174,7 +174,7 @@ TEST(what_a_pushed_file_may_name_is_asked_for_when_it_is_read)
 
 	test_heartbeat(&t.s, TEST_HOST, 0);
 	ck_assert_int_eq(range_names_put(&t.s, TEST_TENANT, "web", &p), 0);
-	ck_assert_uint_eq(name_all(&t), 0); /* no file */
+	ck_assert_uint_eq(name_all(&t), 0); /* there is no file */
 	test_sql(&t,
 	         "INSERT INTO debug_file VALUES ('dbg-1', '" TEST_TENANT
 	         "', 'web', '" ID "', '', '', 'stored', '', 1, 1, 1)",
@@ -205,7 +205,7 @@ TEST(the_names_of_a_tenant_have_a_version_of_their_own)
 	ck_assert_uint_eq(name_all(&t), 1);
 	ck_assert_int_eq(names_version(&t.s, "other", &version), 0);
 	ck_assert_int_eq(version, 0);
-	/* the same module, for them alone */
+	/* the same module, for the other tenant alone */
 	want(&t, "other", MOVED, pushed, 1);
 	ck_assert_uint_eq(name_all(&t), 1);
 }

@@ -422,8 +422,8 @@ END
 
 #define RACERS 4
 
-/* Adds until the quota is used up, once the gate is closed; exits with the
- * number of successes. */
+/* Waits until the gate is closed, then adds until the quota is used up; exits
+ * with the number of successes. */
 static void
 race(const struct test_store *t, enum quota q, int gate, int racer)
 {

@@ -322,7 +322,7 @@ newcomer(const struct stock *k)
 	return n;
 }
 
-/* Source: proc_locks(5); "->" marks a waiting one */
+/* Source: proc_locks(5); "->" marks a waiting lock */
 static bool
 waits_for_a_lock(pid_t pid)
 {

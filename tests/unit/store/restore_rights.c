@@ -66,8 +66,8 @@ TEST(root_restores_for_the_owner_of_the_store)
 }
 END
 
-/* Whoever may write to the store makes a file of root's have one more name
- * there. Where the kernel allows this, nothing is written to it. */
+/* A user who may write to the store links a file of root's into it. Where the
+ * kernel allows this, nothing is written to the file. */
 TEST(a_file_outside_of_the_store_keeps_its_rights_and_contents)
 {
 	static const char secret[] = "secret";

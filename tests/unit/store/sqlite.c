@@ -250,7 +250,7 @@ static const enum sql frequent[] = {
 static void
 look_for_scans(const struct sql_query *q, const char *line)
 {
-	/* scanning an index in its order ends at the LIMIT */
+	/* an index scanned in order ends at the LIMIT */
 	bool scans = !strncmp(line, "SCAN", 4) && !strstr(line, "USING");
 
 	ck_assert_msg(!scans && !strstr(line, "ORDER BY"), "%s: %s", q->name,
@@ -305,7 +305,7 @@ TEST(a_long_wal_is_moved_before_its_time)
 }
 END
 
-/* Its file stays as long as it was. */
+/* The WAL file stays as long as it was. */
 TEST(a_wal_that_was_moved_waits_for_its_time_again)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -388,8 +388,8 @@ migrate_last(const char *path)
 
 static char migrated[128];
 
-/* Called for each connection that is opened: the first in memory is made for
- * the comparison, after the version was read. */
+/* Called for each connection that is opened: the first one in memory is made
+ * for the comparison, after the version was read. */
 static int
 on_open(sqlite3 *db, char **why, const struct sqlite3_api_routines *api)
 {

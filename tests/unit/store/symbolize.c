@@ -69,7 +69,8 @@ TEST(what_is_asked_is_claimed_once_by_its_host)
 }
 END
 
-/* Claims a request and fails it; returns whether it was for this session. */
+/* Claims a request and fails it; returns whether the request was for this
+ * session. */
 static bool
 ends(struct test_store *t, const char *id)
 {

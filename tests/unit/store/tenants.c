@@ -1,6 +1,6 @@
 /*
- * Two tenants have services of one name: neither sees or changes anything of
- * the other. Ids are not secret, so a tenant may use those of the other.
+ * Two tenants have services of the same name: neither sees or changes anything
+ * of the other. Ids are not secret, so a tenant may use ids of the other.
  */
 #include "lib/store.h"
 #include "store/baseline.h"

@@ -149,7 +149,7 @@ TEST(a_list_tells_nothing_of_keys_of_other_tenants)
 }
 END
 
-/* Sixty-four letters are one more than a tenant's name has. */
+/* Sixty-four letters are one more than a tenant's name may have. */
 #define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 static const struct {
@@ -196,7 +196,7 @@ TEST(a_reply_is_kept_for_a_day_per_tenant_and_actor)
 	ck_assert_int_eq(idempotency_get(&t.s, &other, &none), -ENOENT);
 	db_skew_clock(t.s.db, IDEMPOTENCY_MS + 1000);
 	ck_assert_int_eq(idempotency_get(&t.s, &k, &none), -ENOENT);
-	keep_reply(&t.s, &k, &v); /* used anew */
+	keep_reply(&t.s, &k, &v); /* used again */
 	db_skew_clock(t.s.db, 2 * IDEMPOTENCY_MS + 2000);
 	ck_assert_int_eq(idempotency_prune(&t.s), 0);
 	db_skew_clock(t.s.db, IDEMPOTENCY_MS + 1000);

@@ -28,7 +28,7 @@ fire(struct store *s, const struct trigger *t, char out[static ID_MAX])
 	return trigger_fire(s, t, TEST_HOST, 123.5, NULL, out);
 }
 
-/* Runs its capture, which fails. */
+/* Runs the trigger's capture, which fails. */
 static void
 capture(struct store *s)
 {
@@ -136,7 +136,7 @@ TEST(a_firing_of_a_shift_has_its_time_and_the_restart_next_to_it)
 }
 END
 
-/* A worker that starts finds processes that run already. */
+/* A worker that starts finds processes that are running already. */
 TEST(no_restart_is_one_of_another_tenant_or_that_a_new_worker_found)
 {
 	static const struct {
@@ -225,7 +225,7 @@ TEST(a_store_that_fails_has_not_fired)
 		db_fail_after(ts.s.db, 0);
 		ck_assert_msg(!rc || rc == -EIO, "%d: %d", n, rc);
 	}
-	ck_assert_int_eq(rc, 0); /* earlier ones did not count */
+	ck_assert_int_eq(rc, 0); /* failed attempts did not count */
 }
 END
 

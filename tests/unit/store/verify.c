@@ -25,7 +25,7 @@ nothing(void *arg, const struct flaw *f)
 	(void)arg, (void)f;
 }
 
-/* Verifies a directory, which must fail with this error and words. */
+/* Verifies a directory, which must fail with this error and these words. */
 static void
 refuses(const char *dir, bool in_backup, int expected, const char *words)
 {
@@ -63,10 +63,10 @@ TEST(a_store_in_use_is_whole)
 }
 END
 
-/* Changes to the file of a profile, and which flaw they are. */
+/* Changes to the file of a profile, and the flaw that each is. */
 static const struct {
 	const char *name;
-	int length; /* of the file then; -1: removed */
+	int length; /* of the file afterwards; -1: removed */
 	const char *bytes;
 	enum flaw_kind found;
 } harms[] = {
@@ -132,9 +132,9 @@ TEST(harm_to_a_window_is_found_and_to_what_nobody_names_is_not)
 	}
 	ck_assert_int_eq(window_commit(&k.t.s, &g, w, 2, NULL), 0);
 	stock_whole(k.t.dir, IN_STORE);
-	ck_assert_int_eq(pwrite(g.fd, "x", 1, 10), 1); /* of the third */
+	ck_assert_int_eq(pwrite(g.fd, "x", 1, 10), 1); /* the third window */
 	stock_whole(k.t.dir, IN_STORE);
-	ck_assert_int_eq(pwrite(g.fd, "x", 1, 9), 1); /* of the second */
+	ck_assert_int_eq(pwrite(g.fd, "x", 1, 9), 1); /* the second window */
 	ck_assert_int_eq(stock_flaws(k.t.dir, IN_STORE, FLAW_DAMAGED), 1);
 	ck_assert_int_eq(ftruncate(g.fd, 4), 0);
 	ck_assert_int_eq(stock_flaws(k.t.dir, IN_STORE, FLAW_DAMAGED), 2);
@@ -241,7 +241,7 @@ TEST(what_an_interrupted_backup_left_is_no_flaw)
 	          O_CREAT | O_WRONLY, 0600);
 	age(fd, 2 * VERIFY_YOUNG_MS);
 	stock_whole(k.backup, IN_BACKUP);
-	ck_assert_int_eq(stock_backup(&k).removed, 2); /* and a database */
+	ck_assert_int_eq(stock_backup(&k).removed, 2); /* one: a database */
 	ck_assert_int_ne(
 		access(stock_path(k.backup, "segments/seg-left.seg"), F_OK), 0);
 }
@@ -285,7 +285,7 @@ TEST(a_hundred_broken_references_are_told)
 }
 END
 
-/* Overwrites the page of an index. */
+/* Damages every leaf page of an index. */
 static void
 harm_page(const char *database)
 {
@@ -384,7 +384,7 @@ TEST(the_database_of_a_backup_has_a_checksum_of_its_own)
 
 	stock_backup(&k);
 	stock_sql(stock_database(&k), "UPDATE token SET role = 'admin'");
-	stock_whole(k.backup, IN_BACKUP); /* it had none */
+	stock_whole(k.backup, IN_BACKUP); /* the backup had none */
 	stock_sql(stock_database(&k), "UPDATE service SET description = 'x'");
 	ck_assert_int_eq(stock_flaws(k.backup, IN_BACKUP, FLAW_DAMAGED), 1);
 	ck_assert_int_eq(unlink(stock_database(&k)), 0);

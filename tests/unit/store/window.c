@@ -298,7 +298,7 @@ TEST(a_range_takes_the_coarsest_windows_and_each_sample_once)
 	CLEANUP_FIXTURE struct fixture f = fixture();
 	size_t n;
 
-	/* two days with a window every ten minutes, rolled up to all levels */
+	/* two days of one window every ten minutes, rolled up to all levels */
 	capture(&f, T0, 10 * MINUTE, 288);
 	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 288);
 	ck_assert_int_eq(roll_all(&f, WINDOW_HOUR), 48);
@@ -333,7 +333,7 @@ TEST(what_is_not_rolled_up_yet_counts_as_well)
 	ck_assert_int_eq(roll(&f, WINDOW_MINUTE, &l), 0);
 	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, &n), 360);
 	ck_assert_uint_eq(n, 355);
-	/* late ones are added up in another rollup */
+	/* late windows are added up in another rollup */
 	capture(&f, T0 + 5 * SECOND, 10 * SECOND, 2);
 	ck_assert_int_eq(samples(&f, T0, T0 + HOUR, NULL), 362);
 	ck_assert_int_eq(roll_all(&f, WINDOW_MINUTE), 60);

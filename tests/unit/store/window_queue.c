@@ -22,7 +22,7 @@
 #define WRITERS 4
 #define T0      INT64_C(1768464000000)
 
-/* --- what a process meets ------------------------------------------------- */
+/* --- injected delays ------------------------------------------------------ */
 
 static struct {
 	bool stops;    /* at its first write to the disk after its turn came */
@@ -31,7 +31,7 @@ static struct {
 	bool stop;
 } met;
 
-/* SQLite calls this one. */
+/* SQLite calls this function. */
 int
 fdatasync(int fd)
 {
@@ -187,7 +187,7 @@ transactions(const struct fixture *f)
 	return n;
 }
 
-/* Has all writers store a window each, and checks in how many transactions. */
+/* Has each writer store a window, and checks the number of transactions. */
 static void
 store_all(int fails, int expected)
 {
@@ -234,7 +234,7 @@ TEST(windows_of_others_are_stored_once_though_the_committer_is_killed)
 	for (int i = 1; i < WRITERS; i++)
 		ck_assert_int_eq(status_of(&f, i), 0);
 	l = stored(&f);
-	ck_assert_uint_eq(l.n, WRITERS); /* with the one that nobody awaits */
+	ck_assert_uint_eq(l.n, WRITERS); /* with the killed process's */
 	for (size_t i = 0; i < l.n; i++)
 		ck_assert_int_eq(l.items[i].start_ms, T0 + (int64_t)i);
 }
@@ -300,8 +300,8 @@ push(struct pushes *p, struct store *s, int i, const char *bytes)
 }
 
 /*
- * Starts a process that pushes "first"; one that does not learn its fate exits
- * with UNKNOWN, and pushes "other".
+ * Starts a process that pushes "first". If it does not learn whether that was
+ * stored, it pushes "other" and exits with UNKNOWN.
  */
 #define UNKNOWN 9
 static pid_t
@@ -402,8 +402,8 @@ TEST(bytes_of_a_push_that_may_be_stored_are_not_overwritten)
 }
 END
 
-/* A damaged file, which a directory stands for, is logged by each process
- * once. */
+/* A damaged file, which a directory imitates, is logged once by each
+ * process. */
 TEST(pushes_go_on_without_a_queue_and_the_log_says_so_once)
 {
 	if (test_on_server())
@@ -420,7 +420,7 @@ TEST(pushes_go_on_without_a_queue_and_the_log_says_so_once)
 	ck_assert_int_ge(dup2(pipes[1], STDERR_FILENO), 0);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(push(&p, &t.s, i, "first"), 0);
-		p.opened_ns = 0; /* the next one opens a segment */
+		p.opened_ns = 0; /* the next push opens a new segment */
 	}
 	ck_assert_int_ge(dup2(err, STDERR_FILENO), 0);
 	ck_assert_int_gt(read(pipes[0], log, sizeof(log) - 1), 0);

@@ -1,6 +1,6 @@
 /*
  * Windows that were added up are kept as counts of the stacks of their minute,
- * and then of their hour: each is still what it was, whatever happens to the
+ * and later of their hour: each keeps its contents, whatever happens to the
  * writer, and damage or retention costs no more than it must.
  */
 #include "upkeep/batch.h"
@@ -146,8 +146,8 @@ merged(const struct profile *a, const struct profile *b)
 	return out;
 }
 
-/* Merging a window with the profile it was made of adds no row, and doubles
- * each value. */
+/* Merging a window with the profile that it was made from adds no row, and
+ * doubles each value. */
 static void
 check_window(struct store *s, const struct window *w)
 {
@@ -286,7 +286,7 @@ TEST(minutes_of_an_hour_and_their_windows_are_counts_of_its_stacks)
 }
 END
 
-/* As a release before this one has left it. */
+/* As an earlier release left it. */
 TEST(minutes_of_an_hour_that_was_made_before_become_counts)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -297,7 +297,7 @@ TEST(minutes_of_an_hour_that_was_made_before_become_counts)
 	add_minutes(&t.s, ids);
 	roll_up(&t.s, T0 + 15 * MINUTE_MS);
 	test_rollup(&t.s, WINDOW_HOUR);
-	t.s.whole_ms = 0; /* as of a worker that starts */
+	t.s.whole_ms = 0; /* as in a worker that starts */
 	w = window_of(&t.s, ids[2][1]);
 	m = window_of(&t.s, w.parent);
 	hour = window_of(&t.s, m.parent);
@@ -331,7 +331,7 @@ TEST(an_hour_that_has_lost_minutes_stays_as_it_was)
 	add_minutes(&t.s, ids);
 	roll_up(&t.s, T0 + 15 * MINUTE_MS);
 	test_rollup(&t.s, WINDOW_HOUR);
-	t.s.whole_ms = 0; /* as of a worker that starts */
+	t.s.whole_ms = 0; /* as in a worker that starts */
 	w = window_of(&t.s, ids[2][1]);
 	m = window_of(&t.s, w.parent);
 	hour = window_of(&t.s, m.parent);
@@ -347,7 +347,7 @@ TEST(an_hour_that_has_lost_minutes_stays_as_it_was)
 }
 END
 
-/* As a plan that was made before a rollup, and is read after it. */
+/* As in a plan that was made before a rollup, and is read after it. */
 TEST(a_row_read_before_a_rollup_is_of_bytes_that_are_gone_after_it)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -592,7 +592,7 @@ TEST(a_backup_has_windows_that_are_counts)
 END
 
 #define DAY_MS      (24 * 60 * MINUTE_MS)
-#define FAR         (T0 + 1000 * DAY_MS) /* all that is stored is over by then */
+#define FAR         (T0 + 1000 * DAY_MS) /* all that is stored has expired */
 #define KILLS       1000 /* more than the writes of one round of rollups */
 #define KILLS_LEAST 20
 
@@ -727,7 +727,7 @@ TEST(a_full_disk_loses_no_window)
 	char ids[MINUTES][WINDOWS][ID_MAX];
 
 	if (test_on_server())
-		return; /* its disk is another one */
+		return; /* its disk is not this one */
 	add_minutes(&t.s, ids);
 	for (rlim_t bytes = 0; bytes < 16384; bytes += 509) {
 		store_close(&t.s);
@@ -743,7 +743,7 @@ TEST(a_full_disk_loses_no_window)
 }
 END
 
-#define DAYS 30 /* that an earlier release has left */
+#define DAYS 30 /* stored by an earlier release */
 
 /* The ranges of a store that are read: for each day, an hour and a minute. */
 static void
@@ -817,8 +817,7 @@ convert(const struct test_store *t, int from, int to)
 	_exit(1);
 }
 
-/* Fills a store with minutes and hours as a release before this one has left
- * them. */
+/* Fills a store with minutes and hours as an earlier release left them. */
 static void
 fill_days(struct store *s, char ids[DAYS][WINDOWS][ID_MAX])
 {

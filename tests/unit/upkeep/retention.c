@@ -121,8 +121,8 @@ TEST(leases_are_renewed_after_the_clock_was_set_before_they_run_out)
 }
 END
 
-/* Uploads a profile; returns whether it is left after two processes looked at
- * the clock, the second one when it had gone forward. */
+/* Uploads a profile; returns whether it is left after two processes have read
+ * the clock, the second one after it was set forward. */
 static bool
 is_left(int64_t forward_ms, int64_t later_ms)
 {

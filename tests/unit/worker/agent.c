@@ -82,7 +82,8 @@ struct member {
 	const char *name, *good, *bad;
 };
 
-/* Appends an object of the members: one is missing, or has its bad value. */
+/* Appends an object of the members, one of which is missing or has its bad
+ * value. */
 static void
 put_object(struct buf *out, const struct member *m, size_t n, size_t without,
            const char *value)
@@ -208,7 +209,7 @@ END
 TEST(the_centres_clock_is_compared_with_the_one_here)
 {
 	static const struct {
-		int64_t other_ms; /* the centre's clock less the one here */
+		int64_t other_ms; /* the centre's clock minus this host's */
 		int64_t least, most;
 	} rows[] = {
 		{0, 0, 0},
@@ -395,7 +396,7 @@ answer(struct rig *r, uint32_t status)
 	ck_assert_uint_eq(r->agent.result, 0);
 }
 
-/* The fate of a result, by the status with which the centre answers. */
+/* The fate of a result, by the centre's HTTP status. */
 static const struct {
 	uint32_t status;
 	bool held, refused, here; /* its job, and its session */
@@ -432,7 +433,7 @@ TEST(a_result_goes_stays_or_is_tried_again_by_the_centres_answer)
 END
 
 /*
- * The host reminds the centre that it refused the bytes; the host keeps them.
+ * The host repeats to the centre that it refused the bytes, and keeps them.
  */
 TEST(a_result_that_was_refused_stays_on_the_host)
 {
@@ -504,7 +505,7 @@ add_minute(struct rig *r)
 	return at;
 }
 
-/* An older centre says 422 to a form that it does not know. */
+/* An older centre answers 422 to a form that it does not know. */
 TEST(a_block_waits_for_a_centre_that_does_not_know_its_form)
 {
 	static const struct {
@@ -552,7 +553,7 @@ TEST(a_message_that_is_no_answer_is_passed_over)
 		ck_assert_uint_eq(r.agent.result, f.id);
 	}
 	f.type = MSG_FETCHED;
-	f.id++; /* id of no question */
+	f.id++; /* no question has this id */
 	ck_assert_int_eq(msg_send(r.courier, &f, sizeof(f), NULL, 0), 0);
 	ck_assert_int_eq(agent_fetched(&r.agent, clock_mono_ns()), 0);
 	ck_assert_uint_eq(r.agent.result, f.id - 1);

@@ -63,8 +63,8 @@ static const struct {
 	{"0::/default/" ID "\n", ID, "default", "", "/default/"},
 	{"0::/system.slice/nerdctl-" ID ".scope\n", ID, "default", "",
          "/system.slice/"},
-	/* as a worker in a pod sees those of others, below the same group and
-         * below another one */
+	/* as a worker in a pod sees groups of other pods, below the same group
+	 * and below another one */
 	{"0::/../../kubepods-besteffort-pod2f1c.slice/cri-containerd-" ID
          ".scope\n",
          ID, "k8s.io", "", "/../../kubepods-besteffort-pod2f1c.slice/"},
@@ -526,7 +526,7 @@ END
 TEST(a_worker_with_groups_of_its_own_finds_the_owners_of_others)
 {
 	static const struct {
-		const char *first, *group; /* of process 1, of another */
+		const char *first, *group; /* of process 1; of another one */
 		const char *owner; /* folder that belongs to a user, or "" */
 		uid_t expected;
 		bool found;

@@ -230,7 +230,7 @@ TEST(a_context_is_read_and_read_again_when_it_changes)
 }
 END
 
-/* One field of the header that is wrong, and what is done with the context. */
+/* A wrong field of the header, and the result of reading. */
 static const struct {
 	size_t at, n;
 	uint64_t value;

@@ -22,7 +22,7 @@ struct rig {
 	char dir[32];
 	struct conf conf;
 	struct debuginfod d;
-	int pair[2]; /* its end, ours */
+	int pair[2]; /* the fetcher's end, ours */
 	uint64_t id;
 	int64_t now_ns;
 };
@@ -174,7 +174,7 @@ TEST(what_is_known_is_not_asked_for)
 
 	rig_init(&r);
 	fetch(&r, 1, 4096);
-	tell(&r, 1, HOST_DEBUG_NONE); /* reported before it came */
+	tell(&r, 1, HOST_DEBUG_NONE); /* reported before the file came */
 	tell(&r, 1, HOST_DEBUG_USED);
 	tell(&r, 2, HOST_DEBUG_REFUSED); /* a bad file of this host */
 	ck_assert(!debuginfod_waits(&r.d));
@@ -238,7 +238,7 @@ TEST(only_a_no_of_all_is_remembered_and_who_fails_rests)
 
 		tell(&r, 2, HOST_DEBUG_NONE);
 		close(hear(&r, &ask));
-		ck_assert_int_eq(ask.url[7] == 'a', /* not of b */
+		ck_assert_int_eq(ask.url[7] == 'a', /* server a, not b */
 		                 says[i].state == DEBUG_CACHE_NO);
 	}
 }
@@ -275,7 +275,7 @@ TEST(a_fetcher_that_dies_leaves_nothing_behind)
 	ck_assert_int_eq(faccessat(r.d.cache.dir, temp, F_OK, 0), 0);
 	debuginfod_fetcher_gone(&r.d, r.now_ns);
 	ck_assert_int_eq(faccessat(r.d.cache.dir, temp, F_OK, 0), -1);
-	close(hear(&r, &ask)); /* to the second server */
+	close(hear(&r, &ask)); /* from the second server */
 	ck_assert(strstr(ask.url, "//b/"));
 	memcpy(temp, r.d.temp, sizeof(temp));
 	debuginfod_done(&r.d);

@@ -179,7 +179,7 @@ posted(struct rig *r, struct fetch_ask *out, struct buf *body)
 	return true;
 }
 
-/* Lets a delivery come to the point at which the collector answers. */
+/* Brings a delivery to the point at which the collector answers. */
 static bool
 send_one(struct rig *r, struct fetch_ask *out)
 {
@@ -387,7 +387,7 @@ TEST(a_reply_is_read_by_the_analyser_unless_it_is_the_plain_one)
 	         0,
 	         0,
 	         "the server answers, but not as a collector does"},
-		/* of an analyser that was taken over */
+		/* from an analyser that was taken over */
 		{{.rejected = -1, .message = "\xff"},
 	         1,
 	         INT32_MAX,
@@ -474,7 +474,7 @@ TEST(what_is_lost_with_a_process_is_done_again)
 }
 END
 
-/* Its answer would be taken for that to the second batch. */
+/* Its answer would be taken for the answer to the second batch. */
 TEST(an_analyser_that_takes_long_is_not_asked_again)
 {
 	CLEANUP_RIG struct rig r;
@@ -635,7 +635,8 @@ TEST(windows_of_this_host_are_sent_and_those_that_were_pushed_are_not)
 		rig_init(&r, "");
 		w.profile = p;
 		test_window(&r.t.s, &w, id);
-		/* on any host: none would ever send that of another */
+		/* every delivery in the store, since no host sends those of
+		 * others */
 		test_sql(&r.t, "SELECT COUNT(*) FROM delivery", n, sizeof(n));
 		ck_assert_msg(atoi(n) == rows[i].waiting, "row %zu", i);
 		step(&r, 1);
@@ -691,7 +692,7 @@ TEST(what_a_host_left_when_it_went_is_removed_by_age)
 	ck_assert_int_eq(delivery_prune(&r.t.s, 5500), 0);
 	ck_assert_int_eq(delivery_prune(&r.t.s, 4500), 1);
 	ck_assert_int_eq(waiting(&r), 1);
-	/* its session ends with it, and it with its session */
+	/* a session ends with its delivery, and a delivery with its session */
 	test_sql(&r.t, "UPDATE delivery SET last = 1", NULL, 0);
 	ck_assert_int_eq(delivery_prune(&r.t.s, 0), 0);
 	ck_assert_int_eq(waiting(&r), 1);

@@ -41,7 +41,7 @@ conf_end(struct conf *c)
 	conf_done(c);
 }
 
-/* A worker that starts with the services of an earlier one. */
+/* Starts a worker that has the services of an earlier one. */
 static void
 start(struct machine *h)
 {
@@ -276,7 +276,8 @@ TEST(services_of_another_tenant_change_nothing)
 	         "('other', 'unit', 'b', 'web', 0)",
 	         NULL, 0);
 	ck_assert_int_eq(look(&h, web, 0), 1);
-	/* that it was removed is forgotten, though they have one */
+	/* the removal is forgotten, though the other tenant has such a
+	 * service */
 	ck_assert_int_eq(service_delete(&h.t.s, TEST_TENANT, "web"), 0);
 	db_skew_clock(h.t.s.db, INT64_C(91) * 86400000);
 	start(&h);

@@ -531,7 +531,7 @@ END
 
 static const struct {
 	const char *address;
-	bool alone, local; /* servers that may be reached; one has a name of
+	bool alone, local; /* may be reached: without a name; with a name of
 	                    * this machine */
 } addresses[] = {
 	{"127.0.0.1", false, true},

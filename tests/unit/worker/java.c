@@ -22,7 +22,7 @@
 #define WAIT_NS  (20 * NS_PER_S)
 #define SHORT_NS (50 * NS_PER_MS)
 
-/* The child lacks this, or does it in addition. */
+/* What the child lacks, or does in addition. */
 enum {
 	NO_LIBRARY = 1,
 	NO_VM_THREAD = 2,
@@ -248,7 +248,7 @@ TEST(a_jvm_is_asked)
 	ck_assert_int_eq(r.jvm.inner, r.child);
 	ck_assert_int_eq(java_attach(&r.jvm, WAIT_NS), 0);
 	ck_assert(!left_a_file(&r));
-	ck_assert_int_eq(java_attach(&r.jvm, WAIT_NS), 0); /* it listens now */
+	ck_assert_int_eq(java_attach(&r.jvm, WAIT_NS), 0); /* now it listens */
 	ck_assert(lives(&r));
 }
 END
@@ -365,7 +365,7 @@ TEST(a_socket_of_another_process_is_not_spoken_to)
 }
 END
 
-/* Such a socket is left by an earlier process with the same pid. */
+/* An earlier process with the same pid leaves such a socket. */
 TEST(a_socket_that_nobody_listens_at_is_replaced)
 {
 	CLEANUP_RIG struct rig r;

@@ -126,7 +126,8 @@ TEST(marks_of_a_journal_that_is_in_use_are_in_memory)
 }
 END
 
-/* A write to memory of a file without a block for it would end the process. */
+/* A write to mapped memory for which the disk has no block would end the
+ * process. */
 TEST(a_full_disk_leaves_the_marks_in_memory)
 {
 	make_dir();
@@ -140,7 +141,7 @@ TEST(a_full_disk_leaves_the_marks_in_memory)
 }
 END
 
-/* Children parse what targets have. */
+/* Children parse what targets contain. */
 TEST(children_do_not_have_the_marks)
 {
 	struct marks *m;

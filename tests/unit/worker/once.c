@@ -68,8 +68,8 @@ built(void)
 	return b ? b : "build";
 }
 
-/* Starts a target in the directory, and waits for a line of output that begins
- * so. */
+/* Starts a target in the directory, and waits until it prints a line that
+ * begins with `line`. */
 static void
 begin(struct captured *c, const char *command, const char *line)
 {
@@ -189,8 +189,8 @@ quality(const struct captured *c, const char *key)
 	return strtod(at + strlen(line), NULL);
 }
 
-/* Fails unless more than this share, in percent, of the samples with a part has
- * more. */
+/* Fails unless `low` to `high` percent of the samples with part have `more`,
+ * too. */
 static void
 assert_share(const struct captured *c, const char *part, const char *more,
              long low, long high)
@@ -341,8 +341,8 @@ struct form {
 	const char *tool, *command, *stack;
 };
 
-/* Starts the programs whose tools are here, removes a file or folder, and
- * expects samples with each stack. */
+/* Starts the programs whose compilers are installed, removes a file or folder,
+ * and expects samples with each stack. */
 static void
 assert_forms(const struct form *rows, size_t n, const char *gone)
 {
@@ -514,9 +514,9 @@ TEST(a_parent_that_waits_for_its_child_to_execute_has_its_callers)
 }
 END
 
-/* It is closed, renamed over and opened again, by the process itself or by one
- * that shares its memory. What a child with a copy of the memory loads is not
- * in its parent. */
+/* The library is closed, renamed over and opened again, by the process itself
+ * or by one that shares its memory. Libraries that a child loads into its copy
+ * of the memory are not in its parent. */
 TEST(a_library_that_is_replaced_meanwhile_has_functions_of_both_versions)
 {
 	static const char *const ways[] = {"alone", "shared", "apart",

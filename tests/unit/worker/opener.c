@@ -1,7 +1,7 @@
 /*
- * The opener with an analyser that was taken over, and asks everything about
+ * The opener with an analyser that was taken over, which asks everything about
  * every process. The opener and the processes are real. Before the tests, a
- * worker runs once for each kind of socket that an analyser can ask on; each
+ * worker runs once for each kind of socket on which an analyser can ask; each
  * test then checks what the analyser learnt.
  */
 #include "worker/opener/opener.h"
@@ -28,7 +28,7 @@ __lsan_is_turned_off(void)
 /* The process that the analyser asks about. */
 enum whom {
 	NAMED,    /* a capture follows it */
-	CHILD,    /* of that */
+	CHILD,    /* of NAMED */
 	ORPHAN,   /* child of an ended child of NAMED */
 	STRANGER, /* not captured */
 	PARENT,   /* of NAMED */
@@ -258,7 +258,7 @@ be_scheduler(void *arg, const struct conf *conf,
 	if (!rc)
 		rc = worker_may_look(sockets->events, "sess-a",
 		                     &seen->pids[NAMED], NULL, 1);
-	/* the end of another capture ends no grant of this one */
+	/* the end of another capture revokes no grant of this one */
 	if (!rc)
 		rc = worker_may_look(sockets->events, "sess-b", NULL, NULL, 0);
 	if (!rc)
@@ -282,8 +282,8 @@ no_fetcher(const struct conf *conf, const char *own, int socket, int signs,
 	return 0;
 }
 
-/* Runs it to its end, or, if working is not NULL, kills it once all its parts
- * work, which it has written there. */
+/* Runs the worker to its end or, if working is not NULL, kills it once all its
+ * parts work, which it reports through this pipe. */
 static int
 run_worker(int *working)
 {
@@ -393,8 +393,8 @@ TEST(a_process_that_a_capture_names_may_be_asked_about_with_its_children)
 }
 END
 
-/* As a subreaper this process becomes the parent of what the worker leaves
- * behind. */
+/* As a subreaper, this process becomes the parent of processes that the worker
+ * leaves behind. */
 TEST(a_worker_that_is_killed_leaves_no_process)
 {
 	int working[2];

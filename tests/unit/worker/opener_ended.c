@@ -1,5 +1,5 @@
-/* Processes that were killed but do not end. A child for which the test does
- * not wait stands for one that hangs: neither has been seen to end. */
+/* Killed processes that do not end. A child that the test has not waited for
+ * stands for one that hangs: neither has been seen to end. */
 #include "worker/opener/opener.h"
 
 #include "base/clock.h"

@@ -129,7 +129,7 @@ put_text(const char *path, const char *text)
 		_exit(1);
 }
 
-/* A process with a user namespace of its own, and an overlay in it. */
+/* Makes a process in a separate user namespace, with an overlay in it. */
 static void
 be_user(const struct rig *r, int ready)
 {

@@ -119,7 +119,7 @@ rig_done(struct rig *r)
 	test_store_done(&r->store);
 }
 
-/* Returns whether the analyser was asked for something now. */
+/* Returns whether the analyser was asked for something just now. */
 static bool
 hear(struct rig *r)
 {
@@ -158,7 +158,7 @@ run(struct rig *r, int32_t pid)
 	v->stamp = (uint64_t)pid + 1;
 }
 
-/* Answers what was asked with a reading of equal bytes. */
+/* Answers the request with a reading of equal bytes. */
 static void
 done_with(struct rig *r, int64_t value, int64_t processes, char fill,
           size_t bytes)
@@ -177,7 +177,7 @@ done_with(struct rig *r, int64_t value, int64_t processes, char fill,
 	memset(p, fill, bytes);
 	ck_assert_int_eq(fd_write_all(fds[1], p, bytes), 0);
 	ck_assert(periodics_done_one(&r->t, &m, fds, r->now_ns));
-	ck_assert_int_eq(fds[1], -1); /* it has it */
+	ck_assert_int_eq(fds[1], -1); /* the analyser's file was taken */
 }
 
 static void
@@ -215,8 +215,8 @@ counts_are(const struct rig *r, int64_t stored, int64_t widened, int64_t gaps)
 	ck_assert_int_eq(r->watches.counts.gaps, gaps);
 }
 
-/* Past the service's own second of the period; the first reading does not wait
- * for it. */
+/* Begins after the service's own second of the period, for which the first
+ * reading does not wait. */
 static void
 read_first(struct rig *r, char fill)
 {
@@ -270,7 +270,7 @@ TEST(nothing_is_held_between_readings)
 
 	rig_init(&r, "[\"alloc\",\"block\",\"mutex\"]");
 	run(&r, 1000);
-	r.conf.continuous_at_once = 1; /* of three */
+	r.conf.continuous_at_once = 1; /* of three services */
 	for (bool more = turn(&r, 0); more; more = turn(&r, 0)) {
 		done(&r, 0, 'a', 100);
 		n++;
@@ -409,7 +409,7 @@ TEST(all_readings_have_a_ceiling)
 	ck_assert(turn(&r, 0));
 	done(&r, 0, 'a', 100);
 	for (size_t i = 0; i < r.t.n; i++)
-		if (r.t.items[i].reading >= 0) /* as if others had that many */
+		if (r.t.items[i].reading >= 0) /* as if others had so much */
 			r.t.items[i].reading_bytes = PERIODICS_READINGS_BYTES -
 			                             50;
 	ck_assert(turn(&r, 0));
@@ -504,7 +504,7 @@ TEST(what_may_be_turned_on_is_kept_on_until_it_is_not_wanted)
 
 	rig_init(&r, "[\"block\"]");
 	read_first(&r, 'a');
-	ck_assert_str_eq(told(&r), ""); /* it may not be */
+	ck_assert_str_eq(told(&r), ""); /* this is not allowed */
 	ck_assert_uint_eq(r.heard.set, 0);
 	allow(&r, "{\"goProfileRates\":true}");
 	ck_assert(turn(&r, PERIOD_NS));

@@ -43,8 +43,8 @@ extern const uint8_t test_takes[], test_gives[];
 /* --- a slow fork ---------------------------------------------------------- */
 
 struct slow {
-	pid_t pid; /* that forks */
-	int go;    /* closed: it goes on */
+	pid_t pid; /* the process that forks */
+	int go;    /* closing it lets the fork go on */
 };
 
 struct reader {
@@ -182,7 +182,7 @@ reap(struct probers *ps)
 		prober_child_ended(ps, pid, status);
 }
 
-/* Follows orders: to watch, to stop that, to wait for children, to end. */
+/* Follows orders: to watch, to stop watching, to wait for children, to end. */
 static _Noreturn void
 be_opener(const struct rig *r, int from, int say)
 {
@@ -298,7 +298,7 @@ await_prober(const struct rig *r)
 	ck_assert_int_eq(poll(&p, 1, -1), 1);
 }
 
-/* Returns while the prober is about to insert probes, or to remove them. */
+/* Returns when the prober is about to insert or remove probes. */
 static void
 begin(struct rig *r, struct slow *s, bool removes)
 {
@@ -367,7 +367,7 @@ TEST_EACH(no_breakpoint_is_left_by_a_signal_to_all, signals)
 }
 END
 
-/* The opener is left to be waited for by rig_done(). */
+/* rig_done() waits for the opener. */
 static void
 end_opener(const struct rig *r)
 {

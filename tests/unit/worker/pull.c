@@ -1,4 +1,4 @@
-/* Answers of net/http/pprof pages, exactly as Go gives them. */
+/* Responses of net/http/pprof pages, exactly as Go sends them. */
 #include "worker/analyser/pull_read.h"
 
 #include "lib/test.h"
@@ -324,7 +324,8 @@ goroutines_of(const char *type, const int64_t *counts, uint32_t n,
 	ck_assert_int_eq(pprof_encode(p, out), 0);
 }
 
-/* Returns how many goroutines of a function are marked as leaked, or not. */
+/* Returns how many goroutines of a function are marked as leaked, or as
+ * not. */
 static int64_t
 count_of(const struct profile *p, const char *function, bool leaked)
 {

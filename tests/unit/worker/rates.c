@@ -160,7 +160,7 @@ TEST(a_grant_is_of_one_process_and_one_thing)
 	ck_assert(grants_has(&r.grants, WORKER_MAY_SET, r.child, start));
 	/* a later process with the same pid */
 	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, r.child, start + 1));
-	/* another process that began in the same tick */
+	/* another process that started in the same tick */
 	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, getpid(), start));
 	ck_assert(!grants_has(&r.grants, WORKER_MAY_SET, getpid(), other));
 	ck_assert(
@@ -177,7 +177,7 @@ TEST(a_grant_of_a_number_used_again_is_another)
 	rig_init(&r);
 	may(&r, WORKER_MAY_KEEP_BLOCK, LONG_MS);
 	start = proc_start_time(r.child);
-	r.grants.rows[0].start_time--; /* as of an earlier process */
+	r.grants.rows[0].start_time--; /* as if of an earlier process */
 	may(&r, WORKER_MAY_KEEP_BLOCK, 0);
 	ck_assert(grants_has(&r.grants, WORKER_MAY_KEEP_BLOCK, r.child,
 	                     start - 1));
@@ -240,7 +240,7 @@ TEST(a_rate_of_a_process_that_had_the_number_before_is_another)
 	grant(&r);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), -EALREADY);
-	r.rates.rows[0].start_time--; /* as of an earlier process */
+	r.rates.rows[0].start_time--; /* as if of an earlier process */
 	child_word(&r, &rate_unset, &none);
 	ck_assert_int_eq(write_at(&r, (uintptr_t)&rate_unset, 5), 0);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
@@ -423,7 +423,7 @@ TEST(a_rate_that_is_kept_outlives_its_client)
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
 	ck_assert_int_ge(rates_wait(&r.rates, &r.grants), 0);
 
-	may(&r, WORKER_MAY_KEEP_MUTEX, 0); /* of another */
+	may(&r, WORKER_MAY_KEEP_MUTEX, 0); /* for another type */
 	rates_lapse(&r.rates, &r.grants);
 	ck_assert_uint_eq(child_word(&r, &rate_unset, NULL), 5);
 	may(&r, WORKER_MAY_KEEP_BLOCK, 0);
@@ -433,7 +433,7 @@ TEST(a_rate_that_is_kept_outlives_its_client)
 }
 END
 
-/* Nobody is left to say that it is over. */
+/* Nobody may be left to end it. */
 TEST(what_is_not_said_again_lapses)
 {
 	CLEANUP_RIG struct rig r;
@@ -449,7 +449,7 @@ TEST(what_is_not_said_again_lapses)
 }
 END
 
-/* The one of two that wanted it first, and the one that stops first. */
+/* The client of two that set the rate first, and the one that stops first. */
 static const struct {
 	bool client_first, client_ends_first;
 } both[] = {{false, false}, {false, true}, {true, false}, {true, true}};

@@ -92,8 +92,9 @@ answer_by_death(struct rig *r)
 	            memfd_create("rows", MFD_CLOEXEC));
 }
 
-/* Answers with a sum of one group without parts: these bytes, in the row at
- * this place of a file of that length (0: it ends with the row). */
+/* Answers with a sum of one group without parts: these bytes, described by
+ * the row at this place of a file of this length (0: the file ends with the
+ * row). */
 static void
 answer_at(struct rig *r, const char *sum, off_t place, off_t length)
 {
@@ -257,7 +258,8 @@ TEST(a_sum_covers_what_its_windows_cover)
 }
 END
 
-/* The last row that a group can have holds a sum; rows of zeros follow it. */
+/* The last row that a group can have contains a sum; rows of zeros follow
+ * it. */
 TEST(no_more_sums_are_read_than_there_can_be_groups)
 {
 	CLEANUP_RIG struct rig r;

@@ -36,7 +36,7 @@ hear(struct rig *r, uint32_t type)
 
 	ck_assert_int_gt(msg_recv(r->analyser, &m, sizeof(m), fds, &nfds), 0);
 	ck_assert_uint_eq(m.type, type);
-	close_ptr(&fds[1]); /* of a timeline */
+	close_ptr(&fds[1]); /* the file of the timeline */
 	return fds[0];
 }
 
@@ -138,7 +138,7 @@ TEST(long_captures_are_saved_every_while)
 	fd = hear(&r, MSG_CHECKPOINT);
 	ck_assert_int_eq(write(fd, "part", 4), 4);
 	close(fd);
-	pass(&r, 2 * CHECKPOINT_NS); /* one at a time */
+	pass(&r, 2 * CHECKPOINT_NS); /* one checkpoint at a time */
 	ck_assert(is_silent(&r));
 	say_done(&r, 1, 0);
 	expect(&r, SESSION_RUNNING, 7, "");
@@ -361,8 +361,8 @@ hear_pull(struct rig *r)
 	return fds[0];
 }
 
-/* Both sides of the limit for a profile that was made with a second page: a
- * finisher that was taken over can make its file longer than any disk. */
+/* Both sides of the limit for a profile made from a second page: a finisher
+ * that was taken over can make its file longer than any disk. */
 TEST(a_profile_of_a_second_page_is_as_long_as_a_profile_can_be)
 {
 	static const struct {

@@ -90,7 +90,7 @@ put(const struct rig *r, const char *name, const char *text)
 	ck_assert_int_eq(fd_write_all(fd, text, strlen(text)), 0);
 }
 
-/* Writes files of /proc about the kernel and the opener. */
+/* Writes files of /proc that describe the kernel and the opener. */
 static void
 host_is(const struct rig *r, const char *paranoid, const char *scope,
         const char *kptr, const char *caps, const char *uid)
@@ -549,7 +549,7 @@ TEST(a_first_process_that_is_out_of_reach_speaks_for_no_other)
 }
 END
 
-/* A reader may always read itself, so that proves nothing. */
+/* A reader may always read itself, so success would prove nothing. */
 TEST(children_of_the_opener_speak_for_no_other_process)
 {
 	RIG(r);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static struct proc procs[] = {
-	{.pid = 2, .exe = "", .cmdline = "", .unit = ""}, /* of the kernel */
+	{.pid = 2, .exe = "", .cmdline = "", .unit = ""}, /* a kernel thread */
 	{.pid = 10,
          .parent = 1,
          .exe = "/usr/sbin/nginx",

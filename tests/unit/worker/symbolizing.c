@@ -1,4 +1,4 @@
-/* Uploads that are named again once debug files were fetched. The test plays
+/* Uploads that are named again after debug files were fetched. The test plays
  * the analyser and the opener. */
 #include "worker/captures/runs.h"
 
@@ -60,7 +60,7 @@ upload(struct rig *r, char id[static ID_MAX])
 	ck_assert_int_eq(symbolize_ask(&r->t.s, TEST_TENANT, id, TEST_HOST), 0);
 }
 
-/* The analyser names so many of nine frames of an upload. */
+/* The analyser names this many of nine frames of an upload. */
 static void
 name(struct rig *r, const char *id, int64_t named, enum capture_error error)
 {
@@ -92,7 +92,7 @@ expect(struct rig *r, const char *id, const char *state)
 	ck_assert_str_eq(y.state, state);
 }
 
-/* So many files have been fetched, this long after the answers. */
+/* This many files have been fetched, this long after the answers. */
 static void
 fetched(struct rig *r, uint64_t files, bool busy, int64_t later_ns)
 {
@@ -132,7 +132,7 @@ TEST(an_upload_for_which_no_file_came_is_not_named_again)
 	name(&r, id, 0, CAPTURE_OK);
 	fetched(&r, 3, false, SYMBOLIZING_ASKS_NS);
 	expect(&r, id, "done");
-	fetched(&r, 4, false, SYMBOLIZING_ASKS_NS); /* for another */
+	fetched(&r, 4, false, SYMBOLIZING_ASKS_NS); /* for another upload */
 	expect(&r, id, "done");
 }
 END

@@ -200,7 +200,7 @@ TEST(an_executable_by_a_link_is_the_one_it_leads_to_or_led_to)
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		point(t.dir, rows[i].to);
 		match_refresh(&m, NULL);
-		match_refresh(&m, NULL); /* nothing new */
+		match_refresh(&m, NULL); /* nothing new is there */
 		ck_assert_int_eq(match_init("exe", m.value, &next), 0);
 		match_keep(&next, &m); /* services are read again */
 		match_done(&m);
@@ -449,7 +449,7 @@ TEST(a_pid_used_anew_waits_for_its_ordinal_and_is_published)
 	SEE(&h, LIST(10), LIST(1));
 	SEE(&h, LIST(10), LIST(9));
 	expect_starts(&h, 1, (const int64_t[]){9});
-	SEE(&h, LIST(10, 11), LIST(30, 20)); /* 11 began first */
+	SEE(&h, LIST(10, 11), LIST(30, 20)); /* 11 started first */
 	EXPECT(&h, LIST(11, 10), LIST(0, 1));
 	expect_starts(&h, 2, (const int64_t[]){20, 30});
 }
@@ -709,7 +709,7 @@ TEST(a_descendant_outside_of_the_scope_is_left_out_and_counted)
 }
 END
 
-/* The parent ended, and a descendant of svc got its number. */
+/* The parent has ended, and a descendant of svc got its pid. */
 TEST(a_parent_is_never_younger_than_its_child)
 {
 	CLEANUP_HOST struct rig h;
@@ -756,7 +756,7 @@ TEST(the_stamp_changes_with_whom_a_capture_is_of)
 	ck_assert(followed(&h, 0).stamp == one);
 	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 3, OTHER, ""});
 	two = followed(&h, 0).stamp;
-	ck_assert(two != one); /* reused pid, another process */
+	ck_assert(two != one); /* a reused pid: another process */
 	MEET(&h, {10, 1, 1, SVC, ""}, {11, 10, 3, OTHER, "a.service"});
 	ck_assert(followed(&h, 0).stamp != two);
 }

@@ -284,7 +284,8 @@ TEST(a_firing_of_a_shift_has_the_interval_in_which_it_began)
 }
 END
 
-/* Other functions cost less, so its share rises, but its cost does not. */
+/* Other functions cost less, so the share of this one rises, but its cost does
+ * not. */
 TEST(a_function_whose_share_alone_rises_has_no_value)
 {
 	CLEANUP_RIG struct rig r;

@@ -126,7 +126,7 @@ TEST(no_turn_is_held_while_a_child_waits_for_a_capture)
 {
 	struct turns t;
 
-	ck_assert(!turn_take()); /* this is not a child of the analyser */
+	ck_assert(!turn_take()); /* the caller is no child of the analyser */
 	ck_assert_int_eq(turns_open(&t), 0);
 	ck_assert_int_eq(turn_begin(&t), 0);
 	ck_assert_int_eq(turn_pause(), 0);

@@ -45,7 +45,8 @@ rig_init(struct rig *r)
 	r->w.host = TEST_HOST;
 }
 
-/* Samples a tenant's service with the name of the test store's. */
+/* Enables continuous profiling of the tenant's service that has the same name
+ * as the test store's. */
 static void
 enable(struct rig *r, const char *tenant)
 {
@@ -66,8 +67,8 @@ watch_of(const struct rig *r, const char *tenant)
 	return NULL;
 }
 
-/* The other tenant is read first: its watch must not replace the one that was
- * there. */
+/* The other tenant is read first: its watch must not replace the existing
+ * one. */
 TEST(a_service_of_the_same_name_has_a_watch_of_its_own)
 {
 	CLEANUP_RIG struct rig r;

@@ -47,7 +47,7 @@ post(struct store *s, struct webhooks *w)
 static const struct {
 	uint64_t id;
 	uint32_t error, status;
-	bool taken, waits; /* waits: for the next try */
+	bool taken, waits; /* waits: for the next attempt */
 } answers[] = {
 	{FETCH, 0, 199, true, true},          {FETCH, 0, 200, true, false},
 	{FETCH, 0, 204, true, false},         {FETCH, 0, 299, true, false},
@@ -78,7 +78,7 @@ TEST(a_webhook_was_sent_when_the_answer_is_2xx_and_else_is_tried_again)
 }
 END
 
-/* The last try ends the webhook, whatever the answer. */
+/* The last attempt ends the webhook, whatever the answer. */
 TEST(a_webhook_is_given_up_after_as_many_tries_as_configured)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
@@ -110,8 +110,8 @@ fetcher_is_there(void *arg)
 	return 0;
 }
 
-/* The test plays the fetcher. A row that the API has spoiled is sent to nobody.
- */
+/* The test plays the fetcher. A row that the API has corrupted is posted to
+ * nobody. */
 TEST(a_webhook_is_posted_for_its_tenant_with_what_has_fired)
 {
 	char longest[FETCH_TENANT], longer[FETCH_TENANT + 1];

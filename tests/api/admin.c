@@ -430,7 +430,7 @@ static const struct {
 	const char *held, *named;
 	int status;
 } picks[] = {
-	{"t2", "t2", 200},  {"t2", "t", 200}, /* the key's own */
+	{"t2", "t2", 200},  {"t2", "t", 200}, /* the key's own tenant */
 	{"t2", "t3", 403},  {"*", "t3", 200},
 	{"*", "t3 t", 403}, {"*", "t3 ", 403},
 };
@@ -650,14 +650,14 @@ TEST(another_query_under_a_used_key_is_422)
 END
 
 /*
- * Two callers send the same key; the second has another tenant, or is a
- * colleague.
+ * Two callers send the same Idempotency-Key; the second caller has another
+ * tenant, or is a colleague.
  */
 static const struct {
 	enum api_key one, another;
-	int status; /* of the second */
+	int status; /* reply to the second caller */
 } callers[] = {
-	{KEY_ADMIN, KEY_OTHER, 404}, /* it has no such service */
+	{KEY_ADMIN, KEY_OTHER, 404}, /* its tenant has no such service */
 	{KEY_ADMIN, KEY_OPERATOR, 202},
 };
 

@@ -226,7 +226,7 @@ TEST(a_job_that_was_queued_again_goes_on_where_it_is)
 }
 END
 
-/* Polls with a first attempt while the centre has a second one. */
+/* Reports a first attempt in a poll while the centre has a second one. */
 static struct client_reply
 poll_of_first(struct test_api *a, const struct job_ref *first)
 {
@@ -316,7 +316,7 @@ TEST(a_host_is_told_of_its_own_services_and_those_of_any_host)
 	make_service(&a, "elsewhere", "host2");
 	make_service(&a, "own", TEST_HOST);
 	r = poll_as(&a, KEY_WORKER, "{}");
-	ck_assert_uint_eq(length_of(&r, "services"), 2); /* and svc */
+	ck_assert_uint_eq(length_of(&r, "services"), 2); /* own, and svc */
 	ck_assert_ptr_nonnull(strstr(buf_str(&r.body), "\"own\""));
 	ck_assert_ptr_null(strstr(buf_str(&r.body), "\"elsewhere\""));
 }
@@ -547,7 +547,7 @@ END
 #define LISTING       "no listing"
 #define LISTING_BYTES (sizeof(LISTING) - 1)
 
-/* The centre stores a listing as it came: whoever reads it decodes it. */
+/* The centre stores a listing as it came: readers decode it. */
 TEST(a_listing_follows_the_profile_and_may_be_damaged)
 {
 	static const struct {
@@ -881,7 +881,7 @@ TEST(a_host_takes_no_name_that_is_another_s)
 
 		assert_error(&old, 401, "Unauthorized");
 	}
-	/* a key is used up even if joining was refused */
+	/* a key is used up even if the join was refused */
 	{
 		CLEANUP_REPLY struct client_reply r = join(&a, self, "free");
 
@@ -905,7 +905,7 @@ TEST(a_host_takes_no_name_that_a_stopped_worker_of_the_store_has)
 	assert_error(&r1, 409, "HostTaken");
 	r2 = join(&a, second, "centre");
 	assert_error(&r2, 409, "HostTaken");
-	/* makes the key one from before the worker had the name */
+	/* makes the key older than the worker's name */
 	test_sql(&a.store,
 	         "UPDATE token SET host = 'centre' WHERE role = 'worker'", NULL,
 	         0);

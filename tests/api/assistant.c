@@ -14,7 +14,7 @@
 #define T0      (20000 * 24 * H) /* 2024-10-04 */
 #define HOUR    "\"from\":\"2024-10-04T00:00:00Z\",\"to\":\"2024-10-04T01:00:00Z\""
 #define SERVICE "\"service\":\"" TEST_SERVICE "\""
-#define TOKENS  ((size_t)1500 * 4) /* bytes, in an answer */
+#define TOKENS  ((size_t)1500 * 4) /* bytes of an answer */
 
 static struct client_reply
 post(struct test_api *a, enum api_key key, const char *message)

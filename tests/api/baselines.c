@@ -34,7 +34,7 @@ make(struct test_api *a, const char *session, const char *more)
 	return api_post(a, A "/baselines", buf_str(&body));
 }
 
-/* With each of these the baseline has the session's own top functions. */
+/* Given any of these, the baseline has the session's own top functions. */
 static const char *const none_given[] = {
 	"",
 	",\"topFunctions\":null",
@@ -417,7 +417,7 @@ TEST(captures_of_two_hosts_are_compared_with_a_warning)
 	captured_on(&a, TEST_HOST, "cpu", ids[0]);
 	captured_on(&a, TEST_HOST, "cpu", ids[1]);
 	captured_on(&a, "host2", "cpu", ids[2]);
-	api_upload_cpu(&a, "main;f 1000\n", ids[3]); /* of no host */
+	api_upload_cpu(&a, "main;f 1000\n", ids[3]); /* from no host */
 	for (int i = 1; i < 4; i++) {
 		CLEANUP_REPLY struct client_reply r = {0}, back = {0};
 
@@ -478,7 +478,7 @@ is_null(const json_t *j, const char *key)
 	return json_is_null(json_object_get(j, key));
 }
 
-/* Folded stacks have no duration unless the upload gives one. */
+/* Folded stacks have a duration only if the upload gives one. */
 TEST(cost_is_unknown_where_a_side_has_no_duration)
 {
 	static const char stacks[] = "main;f 1000\nmain;g 3000\n";
@@ -723,7 +723,7 @@ TEST(a_diff_is_tested_as_the_comparison_that_links_to_it)
 }
 END
 
-/* Hours of one version differ by as much as these two sessions. */
+/* Hours of one version differ as much as these two sessions do. */
 TEST(a_diff_behind_a_check_knows_the_other_baselines)
 {
 	static const char *const hours[] = {

@@ -154,7 +154,8 @@ TEST(a_cookie_is_one_that_no_script_and_no_other_site_gets)
 }
 END
 
-/* Writes the Authorization header that a link made by the caller contains. */
+/* Makes a sign-in link, and writes the Authorization header that follows
+ * it. */
 static void
 make_link(struct test_api *a, enum api_key key, char out[static COOKIE])
 {
@@ -568,7 +569,7 @@ assert_status(struct test_api *a, const char *cookie, int status)
 	ck_assert_int_eq(r.status, status);
 }
 
-/* A browser of another key is neither counted nor signed out. */
+/* A browser with another key is neither counted nor signed out. */
 TEST(a_key_has_no_more_browsers_than_the_limit)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

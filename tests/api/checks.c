@@ -1,5 +1,5 @@
-/* GET /api/v1/checks and /readyz: a part that cannot work reports it, with the
- * line that mends it. */
+/* GET /api/v1/checks and /readyz: a part that cannot work reports this, with
+ * the line that fixes it. */
 #include "base/finding.h"
 #include "base/json_out.h"
 #include "lib/api_short.h"
@@ -12,7 +12,7 @@
 #define EVENTS_FIX "mend the events"
 #define EXE        "\"exe\":\"/bin/true\""
 
-/* Sends the heartbeat of a worker with this finding. */
+/* Sends a worker's heartbeat with this finding. */
 static void
 beat(struct test_api *a, const char *host, enum check c, enum verdict v)
 {
@@ -68,7 +68,7 @@ TEST(a_worker_that_published_nothing_is_passed_over)
 	CLEANUP_REPLY struct client_reply r = api_get(&a, "/api/v1/checks");
 
 	ck_assert_int_eq(r.status, 200);
-	ck_assert_uint_eq(length_of(&r, "items"), 3); /* of the API */
+	ck_assert_uint_eq(length_of(&r, "items"), 3); /* the API's own */
 	ck_assert_int_eq(readiness(&a), 200);
 }
 END
@@ -134,8 +134,8 @@ TEST(the_check_in_the_way_is_named_without_a_token)
 }
 END
 
-/* A file lies where the process would make its folder, since permissions would
- * not stop root. */
+/* A file stands where the process would make its folder: permissions would not
+ * stop root. */
 TEST(a_store_that_the_api_cannot_write_is_not_ready)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -93,7 +93,8 @@ TEST(viewers_see_the_host_of_a_collector_only)
 }
 END
 
-/* The facts that a worker publishes; it writes the text of problems itself. */
+/* Publishes the facts of a worker, which writes the text of problems
+ * itself. */
 static void
 publish(struct test_api *a, const char *collectors)
 {

@@ -13,7 +13,7 @@
 #define S       INT64_C(1000)
 #define H       (3600 * S)
 #define T0      (20000 * 24 * H)
-#define WINDOWS 24        /* of an hour */
+#define WINDOWS 24        /* in an hour */
 #define STEP    (150 * S) /* from one window to the next */
 #define COMPARE API_PROFILES "/compare?"
 #define DIFF    API_PROFILES "/diff?"
@@ -392,7 +392,7 @@ TEST(gauges_of_ranges_are_compared_by_their_means)
 }
 END
 
-/* The range has the profile's service and type. */
+/* The range is of the profile's service and type. */
 TEST(a_profile_is_held_against_a_range_of_its_service)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -456,7 +456,7 @@ TEST(the_diff_of_ranges_opens_as_it_was_signed)
 	ck_assert_int_eq(open_link(&a, path), 200);
 	at = strstr(path, "comparisonTo=");
 	ck_assert_ptr_nonnull(at);
-	at[strlen("comparisonTo=") + 5]++; /* some hours more */
+	at[strlen("comparisonTo=") + 5]++; /* some hours later */
 	ck_assert_int_eq(open_link(&a, path), 401);
 }
 END

@@ -10,7 +10,7 @@
 #define FILES "/api/v1/debug-files"
 #define ID    "00112233445566778899aabbccddeeff00112233"
 
-/* Looks like an ELF file: the API looks at nothing else. */
+/* Looks like an ELF file: the API checks nothing else. */
 static const char bytes[sizeof(Elf64_Ehdr)] = ELFMAG;
 
 static struct client_reply

@@ -124,7 +124,7 @@ static const struct {
 	{GIT "{version}/{file}#L{line}", 200},
 	{GIT "{version}/{file:/build/shop/}#L{line}", 200},
 	{"http://[::1]:3000/{file}?plain=1", 200},
-	{GIT "main#L{line}", 400}, /* of all files */
+	{GIT "main#L{line}", 400}, /* for all files */
 	{GIT "{file}#{column}", 400},
 	{GIT "{file}#{line", 400},
 	{GIT "{file}}", 400},
@@ -151,7 +151,7 @@ static const struct {
 	{"", 200},
 	{"https://tempo.example.org/{trace}", 200},
 	{"http://jaeger:16686/trace/{trace}?uiFind={span}", 200},
-	{"https://tempo.example.org/{span}", 400}, /* of all traces */
+	{"https://tempo.example.org/{span}", 400}, /* for all traces */
 	{"https://tempo.example.org/{trace}/{file}", 400},
 	{"https://tempo.example.org/{traces}", 400},
 	{"https://{trace}.example.org/", 400},

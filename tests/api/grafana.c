@@ -58,7 +58,7 @@ put_all(struct test_api *a)
 	put_threads(a, 10, 30);
 }
 
-/* Asks by JSON. */
+/* Sends a request in JSON. */
 static struct client_reply
 call(struct test_api *a, const char *method, const char *body)
 {
@@ -68,7 +68,7 @@ call(struct test_api *a, const char *method, const char *body)
 	return api_say(a, KEY_VIEWER, "POST", path, body);
 }
 
-/* Asks for a type and a selector, in the minute that begins at T0. */
+/* Requests a type and a selector, for the minute that begins at T0. */
 static struct client_reply
 select_json(struct test_api *a, const char *method, const char *type,
             const char *selector, const char *more)

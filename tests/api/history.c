@@ -674,7 +674,7 @@ TEST(a_trend_of_a_gauge_is_its_mean)
 }
 END
 
-/* A minute is the least that windows are added up to. */
+/* A minute is the shortest span that windows are rolled up to. */
 TEST(a_gauge_that_is_pushed_every_two_minutes_keeps_its_mean)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -148,7 +148,7 @@ TEST(everywhere_is_all_or_nothing)
 	                 reply_text(&one, "id"));
 	ck_assert_str_eq(reply_detail(&all, "host"), TEST_HOST);
 	other = start(&a, START(HOST("another")));
-	ck_assert_int_eq(other.status, 202); /* none runs there */
+	ck_assert_int_eq(other.status, 202); /* no process runs there */
 }
 END
 
@@ -293,7 +293,7 @@ TEST(an_overview_has_what_runs_and_what_it_costs)
 	        (struct ask){.key = KEY_VIEWER, .path = "/api/v1/overview"});
 	ck_assert_int_eq(
 		json_integer_value(overview_of(&r, TEST_SERVICE, "processes")),
-		4); /* one is in the store when tests begin */
+		4); /* one process is in the store when tests begin */
 	ck_assert_int_eq(
 		json_integer_value(overview_of(&r, TEST_SERVICE, "hosts")), 3);
 	ck_assert_str_eq(

@@ -60,7 +60,8 @@ forker_of(pid_t api)
 	return found;
 }
 
-/* Waits for an importer that is not in seen[], if it is to appear. */
+/* Finds an importer that is not in seen[], and waits for one to appear if
+ * asked to. */
 static pid_t
 importer_of(const struct test_api *a, const pid_t *seen, int nseen, bool wait)
 {
@@ -156,14 +157,14 @@ TEST(a_file_that_ends_its_reader_costs_one_upload_and_nobody_waits)
 		ended_well(client);
 	}
 	for (int i = 0; i < a.n;
-	     i++) /* the processes of the pool are the same */
+	     i++) /* no process of the pool has ended */
 		ck_assert_int_eq(waitpid(a.pids[i], NULL, WNOHANG), 0);
 	succeeds(&a, UPLOAD, "a;b 3\n", 6, 201);
 }
 END
 
-/* Kills a process, and waits until it has closed its files: it is then a zombie
- * of its parent. */
+/* Kills a process, and waits until it has closed its files and is a zombie of
+ * its parent. */
 static void
 kill_off(pid_t pid)
 {
@@ -233,7 +234,7 @@ answers_with(struct test_api *a, const char *lack)
 {
 	CLEANUP_REPLY struct client_reply r = {0}, ready = {0}, all = {0};
 
-	for (int i = 0; i < 2; i++) { /* the process goes on */
+	for (int i = 0; i < 2; i++) { /* the process keeps working */
 		client_reply_done(&r);
 		r = api_send(a, UPLOAD, "text/plain", "a;b 3\n", 6);
 		assert_error(&r, 503, "ImportersUnavailable");
@@ -256,8 +257,8 @@ answers_with(struct test_api *a, const char *lack)
 	                 reply_detail(&r, "fix"));
 }
 
-/* Makes system calls fail, for good: calls[n] with an error, if the first
- * argument is the given one, or in any case for -1. */
+/* Makes system calls fail for good: each of calls[] with err, if its first
+ * argument is this one; -1: with any argument. */
 static void
 refuse(const int *calls, size_t n, int err, int64_t argument)
 {
@@ -293,7 +294,7 @@ without_filters(void)
 	refuse((int[]){SCMP_SYS(prctl)}, 1, EINVAL, PR_SET_SECCOMP);
 }
 
-/* As in a unit that has as many tasks as TasksMax= allows. */
+/* As in a unit with as many tasks as TasksMax= allows. */
 static void
 without_forks(void)
 {

@@ -196,7 +196,7 @@ TEST(pushes_of_one_application_are_one_series)
 	ck_assert_uint_eq(l.n, 1);
 	w = windows_stored(&a, l.items[0].id);
 	ck_assert_uint_eq(w.n, 5);
-	/* in a database each push is a segment */
+	/* in a database each push has its own segment */
 	for (size_t i = 1; i < w.n && !test_on_server(); i++)
 		ck_assert_str_eq(w.items[i].segment, w.items[0].segment);
 }

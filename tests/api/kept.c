@@ -158,7 +158,7 @@ TEST(the_sum_of_a_range_is_made_once_for_all_call_sites_of_grafana)
 	ck_assert_int_eq(kept(&a), 1);
 	ck_assert_int_gt(total_of(&site), 0);
 	ck_assert_int_le(total_of(&site), total_of(&all));
-	/* with one more profile the sum is another one */
+	/* one more profile makes another sum */
 	upload_wide(&a, 2, id);
 	snprintf(sql, sizeof(sql),
 	         "UPDATE blob SET checksum = 'x' || checksum WHERE session = "
@@ -167,7 +167,7 @@ TEST(the_sum_of_a_range_is_made_once_for_all_call_sites_of_grafana)
 	test_sql(&a.store, sql, NULL, 0);
 	lost = ask_flame(&a, "");
 	ck_assert_int_eq(total_of(&lost), total_of(&all));
-	/* bytes that can be read again count */
+	/* bytes that can be read again are part of the sum */
 	test_sql(&a.store,
 	         "UPDATE blob SET checksum = replace(checksum, 'x', '')", NULL,
 	         0);

@@ -308,7 +308,7 @@ TEST(rollups_of_a_gauge_are_means_as_well)
 	test_rollup(&a.store.s, WINDOW_MINUTE);
 	test_rollup(&a.store.s, WINDOW_HOUR);
 	after = merge(&a, "goroutine", T0, T0 + H, "");
-	ck_assert_double_eq(number(&before, "total"), 16); /* 15.5 */
+	ck_assert_double_eq(number(&before, "total"), 16); /* 15.5, rounded */
 	ck_assert_double_eq(number(&after, "total"), 16);
 	ck_assert_double_eq(number(&after, "profiles"), 1);
 	ck_assert_double_eq(number(&after, "windows"), 12);
@@ -437,7 +437,7 @@ TEST(a_range_and_its_windows_name_hosts_whose_clock_is_off)
 	quality = json_dumps(json_object_get(window.json, "quality"), 0);
 	ck_assert_msg(quality && strstr(quality, note), "%s", quality);
 	ck_assert_ptr_null(strstr(quality, "elsewhere"));
-	/* a sum may have costs of every host */
+	/* a sum over hosts may contain costs of any host */
 	test_window(&a.store.s,
 	            &(struct test_window){.host = HOST_SUM,
 	                                  .start_ms = T0,

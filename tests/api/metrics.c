@@ -75,7 +75,7 @@ assert_metrics(char *text)
 			ck_assert_int_eq(sscanf(line, "# TYPE %95s", name), 1);
 			help = NULL;
 			n++;
-		} else { /* a value follows the head of its metric */
+		} else { /* a value follows the two lines of its metric */
 			ck_assert_msg(!strncmp(line, name, strlen(name)),
 			              "%s stands below %s", line, name);
 		}
@@ -203,7 +203,7 @@ END
 
 /* --- what alerts and dashboards ask for ---------------------------------- */
 
-/* Returns whether a metric is exported; a keeper's need not be. */
+/* Returns whether a metric is exported; those of a keeper need not be. */
 static bool
 is_there(const char *metrics, const char *name)
 {
@@ -211,7 +211,7 @@ is_there(const char *metrics, const char *name)
 	size_t n = strlen(name);
 
 	if (!strcmp(name, "stoker_keeper_alive"))
-		return true; /* exists if hosts share a database */
+		return true; /* exported if hosts share a database */
 	if (ends_in(name, "_bucket"))
 		n -= strlen("_bucket");
 	snprintf(head, sizeof(head), "# TYPE %.*s ", (int)n, name);

@@ -1,4 +1,4 @@
-/* A pool that keeps profiles in an object store. */
+/* A pool that stores profiles in an object store. */
 #include "base/clock.h"
 #include "lib/api_short.h"
 #include "lib/object_store.h"
@@ -21,7 +21,7 @@ struct fixture {
 	struct test_api a;
 };
 
-/* accel: from how many bytes on nginx sends profiles; the times in seconds. */
+/* accel: the size from which nginx sends profiles; times are in seconds. */
 static struct fixture
 fixture_with(const char *accel, int request_time, int timeout)
 {
@@ -108,7 +108,7 @@ TEST(an_object_store_that_does_not_answer_is_503_in_time)
 		ck_assert_ptr_nonnull(client_header(&graph, "Retry-After"));
 	}
 	objects_mood(f.o, OBJECTS_FINE);
-	ck_assert_uint_eq(objects_count(f.o), 1); /* that of r */
+	ck_assert_uint_eq(objects_count(f.o), 1); /* the object of r */
 }
 END
 
@@ -230,7 +230,7 @@ static struct client_reply (*const requests[])(struct fixture *f,
                                                const struct pair *p) = {
 	ask_upload, ask_folded, ask_pprof, ask_diff};
 
-/* True for a mood in which the store says that all is well, and lies. */
+/* Returns whether the object store claims success in this mood, but lies. */
 static bool
 lies(enum objects_mood mood)
 {
@@ -238,8 +238,8 @@ lies(enum objects_mood mood)
 	       mood == OBJECTS_LONG || mood == OBJECTS_OTHER;
 }
 
-/* Makes a request whose nth request to the object store is answered so. Adds
- * what was accepted to *kept; returns false once there is no nth. */
+/* Makes a request whose nth request to the object store meets this mood. Adds
+ * accepted profiles to *kept; returns false once there is no nth request. */
 static bool
 attempt(struct fixture *f, size_t request, enum objects_mood mood, int n,
         size_t *kept)
@@ -312,7 +312,8 @@ TEST(whatever_an_object_store_does_upkeep_ends_and_drops_no_other)
 			more = objects_spoiled(f.o);
 			objects_mood(f.o, OBJECTS_FINE);
 		}
-	/* what the store kept, though it said otherwise, is dropped later */
+	/* profiles that were stored, though the object store denied it, are
+	 * dropped later */
 	objects_pass(f.o, S3_SETTLED_MS / MS_PER_S + 2);
 	ck_assert_int_eq(upkeep(&f), 0);
 	ck_assert_uint_eq(objects_count(f.o), 1);

@@ -34,7 +34,7 @@ TEST(every_required_field_is_missed_by_name)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
 
-	/* without a query, the body would be that of StartProfile */
+	/* without a query, the body would be StartProfile's */
 	EACH_PARAM(p)
 		if (p->required && p->in != IN_PATH &&
 		    !(p->op == OP_CreateSession && !strcmp(p->name, "service")))

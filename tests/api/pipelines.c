@@ -21,7 +21,7 @@ assert_message(const struct client_reply *r, const char *message)
 	ck_assert_str_eq(reply_text(r, "message"), message);
 }
 
-/* Ends the waiting run, successfully or not. */
+/* Ends the waiting run, in success or failure. */
 static void
 end_run(struct test_api *a, bool well)
 {

@@ -56,7 +56,7 @@ TEST(each_signal_to_stop_ends_an_idle_process_well)
 		CLEANUP_API struct test_api a = test_api(1, "");
 		int status;
 
-		assert_healthy(&a); /* by now it has blocked them */
+		assert_healthy(&a); /* now signals are blocked */
 		kill(a.pids[0], signals[i]);
 		status = test_api_wait(&a, 0);
 		ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -64,7 +64,7 @@ TEST(each_signal_to_stop_ends_an_idle_process_well)
 }
 END
 
-/* Begins two waits, for which there is one ticket; returns the one that has
+/* Begins two waits, for which there is one ticket; returns the one that got
  * it. */
 static int
 hold_one(struct test_api *a, const char *id)
@@ -261,7 +261,7 @@ TEST(a_database_put_in_place_of_the_old_one_is_followed)
 	char from[96], to[96];
 
 	if (test_on_server())
-		return; /* it concerns SQLite's file */
+		return; /* it is about SQLite's file */
 	ck_assert_int_eq(before.status, 200);
 	store_close(&other.s);
 	other.s = (struct store){.profiles_fd = -1};
@@ -307,9 +307,9 @@ somebody_waits(struct test_api *a)
 	return strcmp(n, "0") != 0;
 }
 
-/* Two transactions each wait for a row of the other. The database aborts that
- * of the request, which has waited longer. With SQLite one waits for the
- * other. */
+/* Two transactions each wait for a row that the other has locked. The database
+ * aborts the request's transaction, which has waited longer. With SQLite one
+ * waits for the other. */
 TEST(a_request_that_the_database_aborts_is_run_again)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -180,7 +180,7 @@ static const struct worker_process seen = {
 	.pid = 78,
 };
 
-/* Plays the worker: looks once it is asked to, and reports a process. */
+/* Plays the worker: when asked, looks for processes and reports one. */
 static pid_t
 begin_looking(struct test_api *a)
 {
@@ -344,13 +344,13 @@ END
 TEST(a_running_profile_is_asked_for_when_it_ends)
 {
 	static const struct {
-		int64_t began_ms, seconds; /* began before now by; duration */
+		int64_t began_ms, seconds; /* how long ago; duration */
 		int least, most;
 	} rows[] =
 		{
 			{0, 10, 8, 11},       {3000, 10, 5, 8},
 			{9500, 10, 1, 1},     {60000, 10, 1, 1},
-			{-60000, 10, 11, 11}, /* from a clock that is ahead */
+			{-60000, 10, 11, 11}, /* its clock is ahead */
 		};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -182,7 +182,7 @@ TEST(every_reply_has_the_fields_of_its_schema_and_no_others)
 		            !strcmp(r->reply, "OTLP") ||
 		            !strcmp(r->reply, "OPENAPI");
 
-		if (r->who == WHO_WORKER) { /* it holds the session */
+		if (r->who == WHO_WORKER) { /* whose host has the session */
 			test_sql(&a.store,
 			         "UPDATE token SET host = '" TEST_HOST
 			         "' WHERE role = 'worker'",
@@ -219,7 +219,7 @@ TEST(a_part_of_a_profile_begins_before_its_end)
 	CLEANUP_REPLY struct client_reply last = {0}, past = {0};
 	char id[ID_MAX];
 
-	test_profile(&a, id); /* of 5001 ms */
+	test_profile(&a, id); /* takes 5001 ms */
 	make_timeline(&a, id);
 	last = api_getf(&a, API_PROFILES "/%s.5000-5001", id, "");
 	ck_assert_int_eq(last.status, 200);

@@ -26,7 +26,7 @@ path_of(const struct client_reply *made, char out[static 128])
 }
 
 static const struct {
-	const char *when, *expected; /* NULL: as given */
+	const char *when, *expected; /* NULL: same as `when` */
 } good[] = {
 	{"{\"cpuShare\":{\"function\":\"main.f\",\"percent\":12.5}}", NULL},
 	{"{\"goroutineGrowth\":{\"ratio\":1.5,\"min\":100}}", NULL},

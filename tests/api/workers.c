@@ -1,6 +1,6 @@
 /*
- * Hosts as operators see them: a tenant sees its own hosts of a fleet, how far
- * they have sent, and what waits there.
+ * Hosts as operators see them: a tenant sees the hosts of a fleet that are its
+ * own, how far they have sent, and what waits there.
  */
 #include "base/clock.h"
 #include "lib/api_short.h"
@@ -123,7 +123,7 @@ TEST(a_worker_of_this_store_is_shown_to_all)
 }
 END
 
-/* An attacker in another process of the API may write such a row. */
+/* An attacker in another process of the API could write such a row. */
 TEST(a_level_that_is_none_is_not_shown)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
@@ -201,7 +201,7 @@ TEST(a_host_tells_what_waits_there)
 }
 END
 
-/* Releases before this one do not report them: earlier reports are then
+/* Earlier releases do not report these members, and earlier reports are then
  * forgotten. */
 TEST(a_host_that_tells_nothing_has_nothing_told_of_it)
 {
@@ -311,8 +311,8 @@ TEST(a_clock_that_is_off_is_shown_of_every_worker)
 }
 END
 
-/* The host measures it by the answer's time, which leaves out how long the
- * network took. */
+/* The host measures the difference by the answer's time, without the time that
+ * the network took. */
 TEST(a_host_learns_the_time_of_its_centre)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");

@@ -25,11 +25,11 @@ for i in range(count):
     held.append(s)
 print("ready", flush=True)
 sys.stdin.read()
-if len(sys.argv) > 4:  # a reset, not an end
+if len(sys.argv) > 4:  # a reset instead of an end
     for s in held:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
 PY
-hold() { # count, what each sends, "reset" when they break off in the end
+hold() { # count, what each sends, "reset" if they are to reset in the end
   local line
   mkfifo "$STATE/in" "$STATE/out"
   python3 "$STATE/hold.py" "$1" "$2" "$PORT" ${3:+"$3"} <"$STATE/in" >"$STATE/out" &

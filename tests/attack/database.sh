@@ -37,7 +37,7 @@ lease = 3s" stack_conf
 leave() { pg_stop; e2e_stop; }
 LEAVE=leave
 e2e_start
-until_says() { # word: keeps what the proxy says before
+until_says() { # word: collects the proxy's failures until it says this
   local line
   while read -r line <&"${proxy[0]}"; do
     [[ $line != "$1 "* ]] || { echo "# $line"; return; }

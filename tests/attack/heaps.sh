@@ -8,7 +8,7 @@
 tmp=$(mktemp -d "$B/heaps-XXXXXX")
 leave() {
   kill -KILL $(jobs -p) 2>/dev/null
-  wait 2>/dev/null # which keeps their ends out of the log
+  wait 2>/dev/null # keeps the jobs' ends out of the log
   rm -rf "$tmp"
 }
 trap leave EXIT
@@ -40,7 +40,7 @@ C
 echo 'int puts(const char *); int pause(void); int fflush(void *);
 int main(void) { puts("ready"); fflush(0); for (;;) pause(); }' >"$tmp/main.c"
 gcc -w -o "$tmp/main" "$tmp/main.c"
-loads() { # name, its head, each word of its counts: $pid
+loads() { # name, its head, expression for each word of its counts: $pid
   mkdir "$tmp/$1"
   gcc -w -shared -fPIC -Iinclude "-DHEAD={$2}" "-DCOUNT=$3" -o "$tmp/$1/libstoker-heap.so" "$tmp/library.c"
   target "$1" env LD_PRELOAD="$tmp/$1/libstoker-heap.so" "$tmp/main"

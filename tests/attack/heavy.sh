@@ -26,7 +26,7 @@ diff="$P/diff?baseProfileId=$one&comparisonProfileId=$two&format=json"
 
 # Sends many requests at once; each gets a free process, if there is one.
 codes=$STATE/codes
-ask() { # n, path: prints how many were answered by which status
+ask() { # n, path: prints the number of requests answered with each status
   local i pids=()
   for ((i = 0; i < $1; i++)); do
     status_of GET "$2" >"$codes.$i" &
@@ -62,7 +62,7 @@ pool | xargs kill -CONT
 check nothing_is_done_for_clients_that_have_left wait_for 30 gone
 check the_next_client_is_answered equal "$(status_of GET "$compare")" 200
 
-# The memory of a request is limited, and the next request has it again.
+# A request's memory is limited, and the next request has all of it again.
 process_stop api
 API_CONF='request_memory = 16M'
 stack_conf

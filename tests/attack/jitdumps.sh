@@ -10,14 +10,14 @@
 tmp=$(mktemp -d "$B/jitdumps-XXXXXX")
 leave() {
   kill -KILL $(jobs -p) 2>/dev/null
-  wait 2>/dev/null # which keeps their ends out of the log
+  wait 2>/dev/null # keeps the jobs' ends out of the log
   rm -rf "$tmp"
 }
 trap leave EXIT
 can_capture jitdumps || exit
 
-# Runs code that it compiled, maps a jitdump of this kind, and prints "ready".
-# The code is: dec ecx, jnz, ret, in its own frame.
+# Maps a jitdump of this kind, prints "ready", and runs code that it compiled:
+# dec ecx, jnz, ret, in a frame of its own.
 cat >"$tmp/compiler.py" <<'PY'
 import ctypes, mmap, os, random, struct, sys
 

@@ -14,7 +14,7 @@ leave() { kill -KILL "$pid"; e2e_stop; }
 trap leave EXIT
 read -r address <&"$answers"
 
-number() { # the program's own
+number() { # prints the number in the program's memory
   perl -e 'open my $m, "<", "/proc/$ARGV[0]/mem" or die; sysseek $m, $ARGV[1], 0;
     sysread $m, $_, 8; print unpack "Q", $_' "$pid" "$address"
 }
@@ -51,7 +51,7 @@ ln -s "$STATE/data/linked" "$STATE/worker/go-rates"
 check a_link_in_place_of_the_journal_is_not_followed leaves_it
 check a_journal_that_is_not_used_is_told \
   grep -q "$STATE/worker: .* no profile of a Go program" "$STATE/log/worker.log"
-# A forged row would work if it were root's: root's own row is obeyed.
+# A forged row would work if it came from root: root's own row is applied.
 rm "$STATE/worker/go-rates"
 (umask 077 && row >"$STATE/worker/go-rates")
 taken_back() { restart && equal "$(number)" 0; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Captures of a target with thousands of threads, more than most programs ever
-# start, have all of them.
+# start, cover all of them.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh

@@ -1,14 +1,14 @@
 #!/bin/bash
 # A program chooses any bytes as names of itself, its file, its threads and its
-# code. Answers and exports stay valid UTF-8, and none that is text drives a
+# code. Answers and exports stay valid UTF-8, and no text of them controls a
 # terminal or turns the direction of text.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
 [ "$(id -u)" -eq 0 ] || skip names 'only root may capture every program'
 e2e_start
-# Neither 0xff nor the start of a longer sequence is text; ESC, a newline, CSI of
-# 8 bits and marks of direction are.
+# 0xff and an incomplete sequence are no text; ESC, a newline, an 8-bit CSI and
+# direction marks are.
 drives=$'\x1b[2J\x7f\xc2\x9b31m\xe2\x80\xae\xe2\x81\xa6\xd8\x9c'
 name=$'no\xff\xc3text'"$drives"$'\n;x'
 cp "$B/targets/jit" "$STATE/bin/$name" || exit 1
@@ -29,7 +29,7 @@ stoker_cli service add named --pid-file "$STATE/run/pid" >/dev/null &&
 is_text() { # file
   [ -s "$1" ] && iconv -f UTF-8 -t UTF-8 "$1" >/dev/null
 }
-is_calm() { # file: ends of lines and tabs are meant
+is_calm() { # file: line ends and tabs are allowed
   is_text "$1" && ! LC_ALL=C grep -m 1 -oaP \
     '.{0,40}([\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xaa-\xae]|\xe2\x81[\xa6-\xa9])' "$1"
 }
@@ -37,7 +37,7 @@ api GET /api/v1/services/named/processes >"$STATE/processes"
 check the_process_of_a_hostile_name_is_listed jq -e '.items[0].pid == '$pid "$STATE/processes"
 check the_list_of_processes_is_calm_text is_calm "$STATE/processes"
 
-# Every format of a capture must be text; of a pprof file, its names.
+# Every format of a capture must be text; in a pprof file, the names must be.
 formats=(html svg json folded speedscope firefox dot lines listing)
 are_text() { # id
   local format
@@ -46,7 +46,7 @@ are_text() { # id
       is_calm "$STATE/export" || { echo "$format"; return 1; }
   done
 }
-# What the command line shows of it, on a terminal and in a pipe.
+# What the command line shows of a capture, on a terminal and in a pipe.
 shows_are_calm() { # id
   local command
   for command in "top $1" "top $1 --tree" "get $1 --format folded" 'service show named' ps; do

@@ -17,7 +17,7 @@ mkdir -p "$STATE/data/profiles"
 echo secret >"$STATE/data/profiles/secret"
 chmod -R a+rX "$STATE/data"
 
-planted() { # one more header
+planted() { # prints the headers that each reply gets, and one more
   cat <<EOF2
 		add_header Set-Cookie "stoker=planted" always;
 		add_header Refresh "0; url=http://127.0.0.1:9/planted" always;
@@ -47,7 +47,7 @@ check a_profile_of_the_store_is_sent grep -q '^the profile' "$STATE/reply"
 check its_cookies_and_links_are_not clean
 get file
 check the_store_chooses_no_local_file eval 'clean && grep -q "^the profile" "$STATE/reply"'
-refused() { # status of the store
+refused() { # status that the object store returns
   get "$1" && clean && head -n 1 "$STATE/reply" | grep -q ' 503 ' &&
     grep -q '"error_code":"' "$STATE/reply" || { echo "$1:"; cat "$STATE/reply"; return 1; }
 }

@@ -22,7 +22,7 @@ for pid in $(pgrep -x stoker-worker -P "$worker" -u "$WORKER_USER"); do
   if [ "$(files "$pid")" -gt 0 ]; then scheduler=$pid; else analyser=$pid; fi
 done
 takeover="$B/tests/tools/takeover"
-refused() { # answers: all except malformed ones
+refused() { # answers: the opener gave none, or EPERM, to each question
   local allowed
   allowed=$(grep -vE ' (EPERM|nothing)$' <<<"$1")
   [ -n "$1" ] && [ -z "$allowed" ] || { echo "$allowed"; return 1; }
@@ -38,7 +38,7 @@ check a_capture_grants_nothing_of_other_processes refused "$("$takeover" "$analy
 check a_capture_grants_nothing_of_pid_1 refused "$("$takeover" "$analyser" 1)"
 check a_capture_grants_nothing_of_the_worker_itself refused "$("$takeover" "$analyser" "$worker")"
 check the_refusals_are_logged grep -q "was refused: .*which no capture names" "$STATE/log/worker.log"
-# The attacker took answers that the capture needs, so it may fail.
+# The attacker took answers that the capture needed, so it may have failed.
 status_of DELETE "$P/$id" >/dev/null
 finished "$id" >/dev/null
 check the_next_capture_completes equal "$(finished "$(start own 1)" | jq -r .status)" completed

@@ -27,13 +27,13 @@ as_guest() { # method, path, curl's arguments
   curl -sS -X "$1" "http://127.0.0.1:$PORT$2" -H "Authorization: Bearer $key" \
     -H 'Content-Type: application/json' "${@:3}"
 }
-matched() { # kind, path: the pids of a service that is known by it
+matched() { # kind, path: the pids of a service that is matched by this path
   local name=s$BASHPID answer
   answer=$(as_guest POST /api/v1/services -d "{\"name\":\"$name\",\"match\":{\"$1\":\"$2\"}}")
   jq -e .name <<<"$answer" >/dev/null || { jq -r .error_code <<<"$answer"; return; }
   as_guest POST /api/v1/services -d "{\"name\":\"last$name\",\"match\":{\"exe\":\"$tmp/guest/own\"}}" -o /dev/null
-  # Services are looked at in order: once the second is known, the first was
-  # looked at.
+  # Services are looked at in order: once the second has processes, the first
+  # was looked at.
   wait_for 20 known "last$name"
   as_guest GET "/api/v1/services/$name/processes" | jq -c '[.items[].pid]'
 }

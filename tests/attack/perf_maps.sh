@@ -1,8 +1,7 @@
 #!/bin/bash
-# A program's /tmp/perf-PID.map names the code of that program only. Links to
-# files of root, maps written by other users, and maps of a process with the
-# same pid in another namespace are not used. No content of the file ends a
-# capture.
+# A program's /tmp/perf-PID.map names only that program's code. Links to root's
+# files, maps written by other users, and maps of a process with the same pid
+# in another namespace are not used. No content of such a file ends a capture.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
@@ -12,7 +11,7 @@ tmp=$(mktemp -d "$B/perf-maps-XXXXXX")
 map=
 leave() {
   kill -KILL $(jobs -p) 2>/dev/null
-  wait 2>/dev/null # which keeps their ends out of the log
+  wait 2>/dev/null # keeps the jobs' ends out of the log
   [ -z "$map" ] || rm -f "$map"
   rm -rf "$tmp"
 }

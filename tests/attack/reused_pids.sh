@@ -1,6 +1,6 @@
 #!/bin/bash
 # While a capture begins, its target ends and another program gets the pid. The
-# profile has nothing of the other program.
+# profile shows nothing of that program.
 #
 # Beside others: it waits for events.
 . tests/lib/e2e.sh
@@ -11,10 +11,10 @@ mkfifo "$STATE/swaps" "$STATE/swapped"
   <"$STATE/swaps" >"$STATE/swapped" 2>"$STATE/refused" &
 exec {swaps}>"$STATE/swaps" {swapped}<"$STATE/swapped"
 read -r pid <&$swapped || { echo "not ok it_starts"; exit 1; }
-swap() { # after so many ms
+swap() { # ms: swaps after this delay
   echo "$1" >&$swaps
 }
-# Another process may have taken the pid.
+# If another process has taken the pid, the test is skipped.
 is_swapped() {
   read -r now <&$swapped || { echo "skip reused_pids: $(<"$STATE/refused")"; exit 0; }
 }
@@ -22,7 +22,7 @@ stoker_cli service add first --exe "$STATE/bin/shares" >/dev/null
 stoker_cli service add second --exe "$STATE/bin/inlined" >/dev/null
 is_first() { seen first && ! seen second; }
 
-took() { # id: what a capture took, when it has ended
+took() { # id: prints what the capture took, once it has ended
   finished "$1" | jq -r '.status + " " + (.error.error_code // "")' >>"$STATE/ends"
   api GET "$P/$1/flamegraph?format=folded"
 }

@@ -25,11 +25,11 @@ db "UPDATE service SET match_kind = 'exe', match_value = '$STATE/bin/shares'
     WHERE tenant = 'stranger'"
 service own "$STATE/bin/shares"
 check the_tenant_of_the_scope_has_the_process seen own
-nothing() { # of the stranger's
+nothing() { # the stranger's capture got nothing
   jq -e '.status == "failed" and .sampleCount == 0' <<<"$1" >/dev/null || { echo "$1"; return 1; }
 }
-# Adds what the API would add if it ignored the scope; the service has no
-# process yet.
+# Adds the rows that the API would add if it ignored the scope; the service has
+# no process yet.
 forge() { # session: a capture that is queued
   db "CREATE TEMP TABLE one AS SELECT * FROM session WHERE id = '$mine';
       UPDATE one SET id = '$1', tenant = 'stranger', service = 'spy', status = 'running',
@@ -47,7 +47,8 @@ check a_row_can_be_forged equal "$(forge "$forged")" ''
 over() { result=$(as_stranger GET "$P/$forged") && jq -e '.status == "failed"' <<<"$result" >/dev/null; }
 wait_for 60 over
 check a_forged_capture_sees_nothing_outside_of_the_scope nothing "$result"
-# Rows about processes are only for people to read: the worker looks itself.
+# Rows about processes are only for people to read: the worker looks for
+# itself.
 db "UPDATE process SET tenant = 'stranger', service = 'spy'
     WHERE service = 'own'" 2>/dev/null || :
 answer=$(as_stranger POST $P/start -d '{"service":"spy","profileType":"cpu","durationSeconds":1}')

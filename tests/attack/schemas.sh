@@ -1,6 +1,7 @@
 #!/bin/bash
-# A database that somebody else has prepared: views, triggers and functions in
-# it, which would run when Stoker's statements do, are refused before one does.
+# A database that somebody else has prepared: its views, triggers and
+# functions, which would run along with Stoker's statements, are refused before
+# any of them runs.
 #
 # Beside others: nothing has a deadline.
 set -u
@@ -32,10 +33,10 @@ given() { # SQL
   printf '[store]\ndir = %s\n' "$STATE/given" >"$STATE/given.conf"
   sqlite3 "$STATE/given/stoker.db" "$1"
 }
-stops() { # what it says, SQL
+stops() { # what the error says, SQL
   given "$2" && says "$1" timeout 20 "$B/stoker" token create second --role admin --config "$STATE/given.conf"
 }
-refuses() { stops "the $2 is not Stoker's" "$1"; } # SQL, what is named
+refuses() { stops "the $2 is not Stoker's" "$1"; } # SQL, what the error names
 analysed() {
   sqlite3 "$STATE/sound/stoker.db" ANALYZE && stoker migrate --config "$STATE/sound.conf"
 }
@@ -46,7 +47,7 @@ check a_view_in_place_of_a_table_is_refused refuses "$view" 'view survey'
 check a_view_in_place_of_the_version_is_refused refuses "$migration" 'view migration'
 check a_view_that_was_changed_is_refused refuses "$changed" 'view trigger_row'
 check a_virtual_table_is_refused refuses "$virtual" 'table survey'
-rewritten() { # table, words of its text, others
+rewritten() { # table, part of its text, replacement
   echo "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = replace(sql, '$2', '$3') WHERE name = '$1'"
 }
 big='hex(zeroblob(99999999))'
@@ -77,7 +78,7 @@ more="$later; $(rewritten token "''join''" "''join'', ''more''"); PRAGMA writabl
 opens() { given "$1" && stoker migrate --config "$STATE/given.conf"; } # SQL
 check a_later_schema_that_computes_nothing_is_opened leaves 0 opens "$more"
 check statistics_of_a_table_are_no_stranger leaves 0 analysed
-statistics() { # a column's text, rows
+statistics() { # expression of a column, number of rows
   echo "PRAGMA writable_schema = ON;
     UPDATE sqlite_master SET sql = 'CREATE TABLE sqlite_stat1(tbl,idx,rest,stat AS ($1))' WHERE name = 'sqlite_stat1';
     DELETE FROM sqlite_stat1; $endless INSERT INTO sqlite_stat1 SELECT 'token', 'x', i FROM n LIMIT $2"
@@ -85,7 +86,7 @@ statistics() { # a column's text, rows
 check statistics_that_are_computed_are_refused refuses "$(statistics "length($big)" 1)" 'table sqlite_stat1'
 check statistics_that_take_long_are_refused stops 'takes too long' "$(statistics 'length(hex(zeroblob(500000 + rest)))' 99999)"
 
-# A backup whose manifest was made to fit.
+# A backup whose manifest was adapted to a changed database.
 stoker backup "$STATE/backup" --config "$STATE/sound.conf" >/dev/null
 db=$STATE/backup/$(jq -r .database "$STATE/backup/manifest.json")
 old=$(sha256sum <"$db")
@@ -110,13 +111,13 @@ database() { # the role that connects
       "$STATE/sound" "$1" "$STATE/pg" >"$STATE/pg.conf"
 }
 migrates() { timeout 60 "$B/stoker" migrate --config "$STATE/pg.conf"; }
-makes() { # a function, what it returns
+makes() { # a function, its return type
   echo "CREATE FUNCTION public.$1 RETURNS $2 LANGUAGE plpgsql AS \$\$ BEGIN RAISE 'evil ran as %', current_user; END \$\$"
 }
 fake_function() {
   database app && psql -U evil given -c "$(makes 'other()' BIGINT)" -c "$(makes 'substr(varchar, integer)' TEXT)"
 }
-fake_tables() { # the tables of another role, as if a release had made them
+fake_tables() { # tables of another role, as if a release had made them
   database "$1" && psql -U evil given -c 'CREATE TABLE migration (version BIGINT PRIMARY KEY, compatible BIGINT, name TEXT, applied_ms BIGINT)' \
     -c "INSERT INTO migration VALUES (1, 1, 'start', 0)" \
     -c "$(makes 'spy()' TRIGGER)" \
@@ -133,11 +134,11 @@ fake_trigger() {
       -c 'CREATE TRIGGER spy BEFORE INSERT ON token EXECUTE FUNCTION spy()'
 }
 own() { database app && migrates && migrates; }
-own_trigger() { # of the role that owns the store
+own_trigger() { # made by the role that owns the store
   own && psql -U app given -c 'CREATE FUNCTION public.mine() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$' \
     -c 'CREATE TRIGGER mine BEFORE INSERT ON token EXECUTE FUNCTION mine()' && migrates
 }
-refused() { # what is named, what prepares it
+refused() { # what the error names, command that prepares it
   local named=$1
   shift
   "$@" >/dev/null && says "the $named of the role evil is not Stoker's" migrates

@@ -33,7 +33,7 @@ nginx() { pgrep -oP "$(<"$STATE/pid/nginx")"; }
 idle() { id=; }
 sampled() { api GET "$P/$id" | jq -e '.progress > 0'; }
 capturing() { id=$(start wide 4) && wait_for 30 sampled; }
-# Stops the next child of the analyser that lives for long enough to have begun.
+# Stops the next child of the analyser that lives long enough to have begun.
 hold_child() {
   local of end=$((SECONDS + 60))
   of=$(analyser)
@@ -44,7 +44,7 @@ hold_child() {
   done 2>/dev/null
   [ -n "$held" ]
 }
-# The finisher, which is stopped until the part is.
+# The finisher is stopped until the part is stopped, too.
 symbolizing() { id=$(start wide 1) && hold_child; }
 goes_on() { [ -z "$held" ] || kill -CONT "$held"; held=; }
 # The profile is made, but another program holds the store's lock.
@@ -62,7 +62,7 @@ release() { [ -z "${lock-}" ] || { exec {lock}>&-; lock=; wait "$locker"; }; } 2
 
 # --- what is claimed ------------------------------------------------------------
 has_another() { local now; now=$("$1") && [ "$now" != "$stopped" ]; }
-ends() { # whatever became of it, it says so
+ends() { # the capture completes, or says why it failed
   local end
   [ -n "$id" ] || return 0
   end=$(finished "$id" | jq -r '.status + " " + (.error.error_code // "")')
@@ -70,7 +70,7 @@ ends() { # whatever became of it, it says so
 }
 completes() { equal "$(finished "$(start busy 1)" | jq -r '.status + " " + (.error.message // "")')" 'completed '; }
 is_ready() { equal "$(status_of GET /readyz)" 200; }
-# A part that must be replaced, or go on: a pool and a server as they are.
+# Replaces a part, or lets it go on: the pool and nginx are not replaced.
 replaced() { # part
   case $1 in
   scheduler) wait_for 60 process_gone "$worker" && worker_start ;; # as systemd does
@@ -78,7 +78,7 @@ replaced() { # part
   opener)
     # systemd's watchdog would end it; here an operator goes on with it.
     wait_for 60 eval '! is_ready' && kill -CONT "$stopped" ;;
-  reader) : ;; # it is another once it is asked
+  reader) : ;; # the next question starts another one
   analyser) wait_for 60 has_another analyser ;;
   esac
 }
@@ -100,13 +100,13 @@ stop() { # stage, part
   check "$at.the_capture_ends" ends
   check "$at.the_server_is_ready" wait_for 30 is_ready
   check "$at.the_next_capture_completes" completes
-  kill -CONT "$stopped" 2>/dev/null # a zombie's pid, or none
+  kill -CONT "$stopped" 2>/dev/null # the pid may be a zombie's, or gone
   stopped=
 }
 
 for stage in idle capturing symbolizing storing; do
   for part in api_process nginx scheduler analyser opener reader; do
-    # A reader has questions only then.
+    # A reader gets questions only in that stage.
     [ $part != reader ] || [ $stage = capturing ] || continue
     stop "$stage" "$part"
   done

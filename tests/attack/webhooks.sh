@@ -12,8 +12,8 @@ trap leave EXIT
 server=
 inner=$(free_port)
 port=$(free_port)
-# One server listens where webhooks may go; the other stands for an internal
-# one.
+# One server listens where webhooks may go; the other one stands for an
+# internal server.
 cat >"$tmp/server.py" <<'PY'
 import socket, socketserver, sys, threading
 port, inner, log = int(sys.argv[1]), int(sys.argv[2]), open(sys.argv[3], 'a', 1)
@@ -59,7 +59,8 @@ server=$!
 wait_for 20 grep -q listening "$tmp/log"
 background shares "$STATE/bin/shares" 900 1 5
 service plain "$STATE/bin/shares"
-# Each is of a separate service, since a service has one capture at a time.
+# Each trigger has a separate service, since a service has one capture at a
+# time.
 trigger() { # name, URL
   post "/api/v1/services/$1/triggers" \
     "{\"trigger\":\"$1\",\"when\":{\"cpu\":{\"percent\":1}},\"capture\":{\"durationSeconds\":1},\"cooldownSeconds\":3600,\"webhook\":\"$2\"}"

@@ -66,8 +66,8 @@ check a_profile_taken_on_a_host_has_its_duration_and_samples jq -e '.durationSec
 empty() { [ "$(sqlite3 "$STATE/a/data/stoker.db" 'SELECT (SELECT COUNT(*) FROM agent_job) + (SELECT COUNT(*) FROM session)')" = 0 ]; }
 check nothing_of_a_capture_is_left_on_the_host wait_for 10 empty
 
-# A program without symbols, whose debug file only the centre has. A worker that
-# shares the centre's store names what it names.
+# A program without symbols, whose debug file only the centre has. A worker
+# that shares the centre's store looks up the names.
 gcc -O2 -g -fomit-frame-pointer -Wl,--build-id -o "$STATE/bare.whole" tests/targets/shares.c -lpthread
 strip -o "$STATE/bin/bare" "$STATE/bare.whole"
 background bare "$STATE/bin/bare" 600 2 20
@@ -124,7 +124,7 @@ check a_host_refuses_what_its_scope_does_not_hold wait_for 20 refused
 db() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }
 db "DELETE FROM process WHERE service = 'web'"
 check processes_whose_rows_are_lost_are_published_again wait_for 100 eval 'runs_on web a && runs_on web b'
-# A dishonest centre queues the job all the same.
+# A dishonest centre queues the job anyway.
 db "CREATE TEMP TABLE one AS SELECT * FROM session WHERE id = '$first';
     UPDATE one SET id = 'sess-forged', service = 'alone', host = 'b', status = 'running', completed_ms = 0;
     INSERT INTO session SELECT * FROM one;

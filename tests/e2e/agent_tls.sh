@@ -1,7 +1,7 @@
 #!/bin/bash
 # A centre that requires certificates of hosts, with the lines of the shipped
-# site: a host with one from the right authority works, another one is refused,
-# and other clients need none.
+# site: a host whose certificate is from the right authority works, another
+# host is refused, and other clients need none.
 #
 # Beside others: it waits for events.
 WORKER_CONF='lease = 6s'
@@ -29,7 +29,7 @@ certificate() { # host, authority
 }
 authority ours && authority theirs && certificate a ours && certificate c theirs && certificate d ours || { echo 'not ok certificates'; exit 1; }
 
-# Takes the lines out of their comment in the shipped site.
+# Uncomments the lines in the shipped site.
 sed -n '/# ssl_client_certificate/,/# }/s/^\t# //p' conf/nginx/stoker.conf |
   sed "s|/etc/stoker/hosts-ca.pem|$STATE/ours.pem|" >"$STATE/lines"
 check the_site_has_the_lines_for_certificates equal "$(wc -l <"$STATE/lines")" 7

@@ -57,9 +57,9 @@ for name in "${names[@]}"; do
   check "shares_of_${name}_are_true" agree "$name" alloc_space 3 4 15
 done
 
-# At a million calls a second, a microsecond each would take a whole CPU. So the
-# program is watched for part of the time, and the rest is estimated. Calls of
-# one part are alike, so that shares need many parts.
+# At a million calls a second, a microsecond each would take a whole CPU, so
+# the program is watched for part of the time, and the rest is estimated. The
+# calls of one part are alike, so true shares need many parts.
 allocates many 1000000
 LASTS=15 capture alloc many
 check allocations_of_a_busy_program_are_captured captured many
@@ -68,7 +68,7 @@ check allocations_of_a_busy_program_are_captured captured many
 check shares_of_a_busy_program_are_true agree many alloc_space 3 5 96
 says_parts() { grep -q 'part of the time' "$tmp/many.txt"; }
 check the_report_says_that_it_was_watched_in_parts says_parts
-bounds_cover() { # name, seconds of its truth
+bounds_cover() { # name, seconds that its truth covers
   awk -v least="$(quality "$1" allocatedLeastBytes)" -v most="$(quality "$1" allocatedMostBytes)" \
     -v ms="$(quality "$1" durationMs)" -v took="$2" '
     { all += $3 * ms / 1000 / took }
@@ -215,7 +215,7 @@ bash -c 'while :; do /bin/true; done' &
 pid=$!
 once brief "$pid" --type alloc --seconds 2
 kill -KILL "$pid"
-# More than have a place.
+# More than there is room for.
 bash -c 'sleep 1; for i in $(seq 300); do sleep 60 & done; wait' 2>/dev/null &
 pid=$!
 once many "$pid" --type alloc --seconds 5

@@ -16,7 +16,7 @@ e2e_start
 mkdir "$STATE/apache" "$STATE/apache/log"
 nginx_port=$PORT PORT=$(free_port)
 {
-  # what Debian's apache2.conf and its modules have
+  # what Debian's apache2.conf and its modules load
   for module in authz_core mpm_event proxy proxy_fcgi headers unique_id deflate filter alias dir mime reqtimeout setenvif unixd env; do
     [ ! -e /usr/lib/apache2/modules/mod_$module.so ] || echo "LoadModule ${module}_module /usr/lib/apache2/modules/mod_$module.so"
   done
@@ -45,7 +45,8 @@ api_start
 wait_for 20 curl -fsS -o /dev/null "http://127.0.0.1:$PORT/readyz"
 check the_api_is_ready equal "$(curl -sS "http://127.0.0.1:$PORT/readyz" | jq -r .status)" ready
 
-# A reply of both, without what differs from one request to the next.
+# Compares both servers' replies, without what differs from one request to the
+# next.
 both() { # path, curl arguments
   local path=$1 a n port
   shift

@@ -1,5 +1,5 @@
 // An assistant's client, from npm, asks Stoker: URL KEY NPM node assistant.mjs
-// prints the tools, and then what each question is answered with.
+// prints the tools, and then the answer to each question.
 import { createRequire } from "node:module";
 const npm = createRequire(process.env.NPM + "/");
 const sdk = "@modelcontextprotocol/sdk/client";

@@ -24,7 +24,7 @@ capture() {
     [ "$(finished "$id" | jq -r .status)" != completed ] || echo "$id" >>"$STATE/kept"
   done
 }
-upload() { # one to keep, one to delete
+upload() { # uploads one profile to keep, and one to delete
   local n=0 id
   while going; do
     id=$(printf 'main;work;step_%d 70\n' $((n++)) | stoker_cli upload demo - --rate 100 |
@@ -92,7 +92,7 @@ check the_next_backup_removes_files_of_a_killed_one equal "$(databases)" 1
 touch "$STATE/enough"
 wait "${loads[@]}"
 mkdir "$STATE/was"
-bytes() { # folder: the files of all profiles that were there before
+bytes() { # folder: stores the files of all earlier profiles there
   local id
   while read -r id; do
     api GET "$P/$id/flamegraph?format=pprof" -f -o "$1/$id" || echo "$id is not there"

@@ -27,7 +27,7 @@ percent_have() { # name, pattern, percent, least
   echo "$got of $all have $2"
   [ "$all" -ge "$4" ] && [ $((got * 100)) -ge $((all * $3)) ]
 }
-complete() { # name
+complete() { # name: at least 95 % of the stacks reach their start
   local got all
   got=$(quality "$1" stacksComplete) all=$(quality "$1" samplesKept)
   echo "$got of $all"

@@ -14,7 +14,7 @@ tokens = 3
 e2e_start demo
 background demo "$STATE/bin/demo"
 
-json() { # jq filter, command: true of its standard output
+json() { # jq filter, command: whether it is true of the command's output
   local filter=$1
   shift
   "$@" | jq -e "$filter" >/dev/null
@@ -59,7 +59,7 @@ check no_bar_is_drawn_off_a_terminal no_bar
 id=$(sed -n 's/^profile: *//p' "$STATE/out")
 check top_shows_the_functions_of_a_profile says 'model::matmul' stoker_cli top "$id"
 check the_callers_of_a_function_are_shown says 'model::embed' stoker_cli top "$id" --callers model::matmul
-listing() { # the text of lines, and instructions, of a service that allows it
+listing() { # the text of lines and instructions, for a service that allows it
   gcc -O2 -g -o "$STATE/bin/inlined" "$PWD/tests/targets/inlined.c" &&
     background inlined "$STATE/bin/inlined" 900 &&
     stoker_cli service add inlined --exe "$STATE/bin/inlined" --allow sourceCode >/dev/null &&
@@ -72,7 +72,7 @@ listing() { # the text of lines, and instructions, of a service that allows it
     json 'length == 1 and .[0].self > 0' stoker_cli --json top inlined --list inlined_work --limit 1
 }
 check lines_and_instructions_have_their_text_if_the_service_allows_it listing
-of_a_range() { # which has no listing of its own: no capture is asked for
+of_a_range() { # a range has no listing of its own: no capture is requested
   shows 'inlined.c:[0-9]+ .*x \* 6364136223846793005u' stoker_cli merge inlined --list inlined_work &&
     shows '^text of the capture sess-[a-z2-7]+ of 20' stoker_cli merge inlined --list inlined_work &&
     json 'any(.files[].from; . != null and .build == "same" and (.id | startswith("sess-")))' \
@@ -81,7 +81,7 @@ of_a_range() { # which has no listing of its own: no capture is asked for
       stoker_cli merge inlined --format listing
 }
 check a_range_has_the_text_of_a_capture_of_the_same_build of_a_range
-relative() { # as builds that can be repeated have it: the program lies above its source
+relative() { # as in reproducible builds: the program lies above its source
   mkdir -p "$STATE/bin/out" && cp tests/targets/inlined.c "$STATE/bin/relative.c" &&
     (cd "$STATE/bin" && gcc -O2 -g -fdebug-prefix-map="$STATE/bin=." -o out/relative relative.c) &&
     background relative "$STATE/bin/out/relative" 900 &&
@@ -131,7 +131,7 @@ check top_leaves_a_running_capture_alone equal "$(finished "$id" | jq -r .status
 
 interrupted() {
   local pid id
-  rm -f "$STATE/err" # of an earlier run: it must not be taken for this one's
+  rm -f "$STATE/err" # of an earlier run: not to be taken for this one's
   "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" \
     run demo --seconds 60 --wait >"$STATE/out" 2>"$STATE/err" &
   pid=$!
@@ -145,7 +145,7 @@ interrupted() {
 check an_interrupt_cancels_the_capture interrupted
 
 # --- what runs here
-lists_what_is_busy() { # and the command profiles it, as a service that is added once
+lists_what_is_busy() { # with a command that profiles it, and adds it once
   json "any(.[]; .match.exe == \"$STATE/bin/demo\" and .service == \"demo\" and .cpuPercent > 1 and (.command | test(\"^stoker run demo --seconds 10s( --rate 400)? --wait$\")))" stoker_cli --json ps --limit 100
 }
 check ps_lists_what_is_busy_and_how_to_profile_it lists_what_is_busy
@@ -170,7 +170,7 @@ commanded bench --command --rate 999 --label build=7 -- \
 check a_command_leaves_with_its_own_status equal $? 3
 check a_command_has_its_own_output equal "$(<"$STATE/out")" counted
 check the_service_of_a_command_is_added grep -q '^stoker: added the service bench$' "$STATE/err"
-is_profiled() { # with its children
+is_profiled() { # including its children
   stoker_cli --json sessions --service bench >"$STATE/out" &&
     jq -e 'length == 1 and (.[0] | .status == "completed" and .phase == "done" and .labels.build == "7"
       and .durationSeconds < 30 and .sampleCount > 50)' "$STATE/out" >/dev/null || { cat "$STATE/out"; return 1; }
@@ -179,7 +179,7 @@ is_profiled() { # with its children
 check a_command_is_profiled_with_what_it_starts is_profiled
 ends_by_signal() { leaves 143 commanded bench --command -- sh -c 'kill -TERM $$'; }
 check a_command_that_a_signal_ends_leaves_as_in_a_shell ends_by_signal
-ends_alone() { # by a signal to stoker alone
+ends_alone() { # if a signal ends stoker alone
   local pid
   XDG_CONFIG_HOME=$command_home "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" \
     run bench --command -- sh -c 'trap "exit 9" INT; echo >'"$STATE/runs"'; while :; do sleep .1; done' >"$STATE/out" 2>&1 &
@@ -200,7 +200,7 @@ check a_command_takes_no_service_of_other_processes says 'not selected by a pid 
 check a_command_comes_after_two_dashes leaves 64 commanded --command true
 check a_command_chooses_its_process leaves 64 commanded --command --pid 1 -- true
 check a_command_is_not_all_of_the_host leaves 64 commanded --command --all -- true
-used_once() { # the pid file
+used_once() { # the pid file is used once
   local rc
   exec {held}<"$command_home/stoker/bench.pid" && flock -n "$held" || return 1
   says 'is in use' commanded bench --command -- true
@@ -209,7 +209,7 @@ used_once() { # the pid file
   return $rc
 }
 check a_service_has_one_command_at_a_time used_once
-goes_on_after_a_kill() { # the capture of the killed one ends, too
+goes_on_after_a_kill() { # the capture of the killed command ends, too
   local pid command
   XDG_CONFIG_HOME=$command_home "$STATE/bin/stoker" --server "http://127.0.0.1:$PORT" --token-file "$STATE/token" \
     run bench --command -- sleep 100 2>/dev/null &
@@ -221,7 +221,7 @@ goes_on_after_a_kill() { # the capture of the killed one ends, too
   kill -KILL "$command"
 }
 check a_stoker_that_is_killed_is_in_no_later_one_s_way goes_on_after_a_kill
-is_not_overwritten() { # whatever the server names
+is_not_overwritten() { # whatever the server names as the pid file
   echo precious >"$STATE/notes.pid"
   stoker_cli service add notes --pid-file "$STATE/notes.pid" >/dev/null &&
     says 'not a pid file' commanded notes --command -- true && equal "$(<"$STATE/notes.pid")" precious
@@ -232,12 +232,12 @@ is_not_created() {
     says 'does not end in .pid' commanded odd --command -- true && [ ! -e "$STATE/odd.txt" ]
 }
 check a_file_with_another_name_is_not_created is_not_created
-is_not_run() { # where no worker looks
+is_not_run() { # if no worker here looks for it
   stoker_cli service add afar --pid-file "$command_home/afar.pid" --host elsewhere >/dev/null &&
     says 'no worker on this host saw it' commanded afar --command --wait-for-process 1s -- touch "$STATE/ran" && [ ! -e "$STATE/ran" ]
 }
 check a_command_that_no_worker_sees_is_not_run is_not_run
-leaves_no_service() { # of a pid file that the worker does not find
+leaves_no_service() { # if the worker does not find the pid file
   local command_home=/proc/self/cwd
   cd "$STATE" || return 1
   says 'removed the service unseen' commanded unseen --command --wait-for-process 1s -- true
@@ -331,7 +331,7 @@ TERM=xterm terminal run demo --seconds 3 --wait >"$STATE/drawn"
 moves() { [ "$(grep -oE 'capturing: [0-9.]+ of 3 s' "$STATE/drawn" | sort -u | wc -l)" -ge 10 ]; }
 check progress_moves_ten_times_a_second moves
 check progress_ends_with_the_whole_time grep -qE 'done: 3\.0 of 3 s' "$STATE/drawn"
-stoker_cli service add silent --pprof-url http://127.0.0.1:1 >/dev/null # where nothing listens
+stoker_cli service add silent --pprof-url http://127.0.0.1:1 >/dev/null # no listener
 stoker_cli run silent --wait >/dev/null 2>&1
 reason=$(stoker_cli sessions --limit 1 | sed -n 's/.* failed: //p')
 check in_a_pipe_a_reason_of_a_failure_stands_in_its_row \
@@ -445,7 +445,7 @@ uploaded() { printf 'main;work 70\n' | stoker_cli --json upload demo - --rate 10
 check upload_of_standard_input uploaded
 # This name would clear the screen (CSI of 8 bits) or reverse the line.
 printf 'main;clear\xc2\x9b2J;turn\xe2\x80\xae 70\n' | stoker_cli upload demo - --rate 100 >/dev/null
-drives_nothing() { # the name as it is written, arguments
+drives_nothing() { # the name as it is shown, arguments
   local written=$1
   shift
   [ "$({ terminal "$@"; stoker_cli "$@"; } | LC_ALL=C grep -caP '\xc2\x9b|\xe2\x80\xae')" = 0 ] &&
@@ -457,7 +457,7 @@ check an_upload_that_is_no_profile_is_refused says '(UnsupportedMediaType)' stok
 # Files are converted without a server.
 convert() { "$STATE/bin/stoker" --server http://127.0.0.1:9 convert "$@"; }
 printf 'main;work 7\nmain;rest 3\n' >"$STATE/plain.folded"
-converted() { # the name of a file, text in it
+converted() { # the name of a file, text that it contains
   convert "$STATE/plain.folded" "$STATE/converted.$1" && grep -qF "$2" "$STATE/converted.$1"
 }
 check a_profile_is_converted_to_the_format_of_the_files_name converted speedscope.json '"weights":[3,7]'
@@ -467,7 +467,7 @@ back() {
     convert - - --format folded <"$STATE/converted.pb.gz" | sort | diff - <(sort "$STATE/plain.folded")
 }
 check a_converted_profile_is_the_same_profile back
-# A pprof file of exceptions and locks, which no type of profile has.
+# A pprof file of exceptions and locks, which no profile type covers.
 base64 -d >"$STATE/exceptions.pb" <<<"CgQIARACCgQIAxACEggIAQgCEAUQByIICAEiBAgBEAEqBAgB\
 EAQiCAgCIgQIAhACKgQIAhAFMgAyCmV4Y2VwdGlvbnMyBWNvdW50Mgpsb2NrX2NvdW50MgNob3QyBG1haW4="
 check a_file_of_no_type_of_profile_is_converted \
@@ -587,8 +587,8 @@ kernel_threads_are_shown() {
 [ "$(id -u)" -ne 0 ] ||
   check threads_of_the_kernel_are_a_part_of_the_host kernel_threads_are_shown
 
-# A second installation, whose server never started, since the first one has the
-# port.
+# A second installation, whose server never started, since the first one uses
+# the port.
 mkdir -p "$STATE/second/data"
 [ "$(id -u)" -ne 0 ] || chown "$RUN_USER:$RUN_GROUP" "$STATE/second/data"
 sed "s|^dir = .*|dir = $STATE/second/data|" "$STATE/stoker.conf" >"$STATE/second/stoker.conf"
@@ -598,8 +598,8 @@ check setup_says_that_another_installation_answers says 'another installation of
 check doctor_says_so_of_the_server shows 'nginx and API: .*its store is not' second doctor
 check doctor_says_so_of_the_worker shows "worker process: .*another installation's" second doctor
 check a_refused_command_says_so says 'another installation of Stoker answers there' second service list
-# A type that is counted by Go programs only, unless the service is native.
-all_the_time() { # types, and what is told
+# A type that only Go programs count, unless the service is native.
+all_the_time() { # types, what is printed
   shows "$2" stoker_cli continuous on demo --types "$1" && lacks 'no profile can be taken' stoker_cli continuous on demo --types cpu
 }
 check continuous_on_names_types_that_the_programs_do_not_have all_the_time cpu,alloc,mutex '^stoker: alloc, mutex: no profile can be taken of the programs that match now'
@@ -617,7 +617,7 @@ check the_only_host_is_on_no_line_of_a_terminal lacks "^ *host=" terminal histor
 stoker_cli continuous off demo >/dev/null 2>&1
 process_stop worker
 check doctor_finds_a_dead_worker leaves 1 stoker_cli doctor --config "$STATE/stoker.conf"
-# Says first that no worker answers, and which line mends that.
+# First reports that no worker answers, and the line that fixes this.
 is_silent() {
   local out
   out=$("$@" 2>&1) || :

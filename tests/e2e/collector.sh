@@ -1,7 +1,7 @@
 #!/bin/bash
 # Captures and windows of a service go to its collector as profiles of
-# OpenTelemetry: all of them, to the sample, also while worker and collector die;
-# and no answer of a collector does harm.
+# OpenTelemetry: all of them, to the sample, even while worker and collector
+# die; and no answer of a collector does harm.
 #
 # Beside others: it waits for events.
 : "${B:=build}"
@@ -116,7 +116,8 @@ api DELETE "$P/continuous/demo" -o /dev/null
 mode take
 collect
 check what_waited_is_sent wait_for 60 all_sent demo
-# No window is lost or counted twice: receivers know repetitions by their id.
+# No window is lost or counted twice: receivers recognize repetitions by their
+# id.
 stored() { db "SELECT SUM(sample_count) FROM profile_window w JOIN series s ON s.id = w.series
   WHERE s.service = 'demo' AND s.host <> 'ingest' AND level = 0"; }
 check every_sample_of_every_window_arrives equal "$(received "$tmp"/*.request | samples_of)" "$(stored)"

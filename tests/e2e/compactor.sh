@@ -5,7 +5,7 @@
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 MINUTES=180 SERVICES=4
-# Windows must stay after they were rolled up, since they are counted below.
+# Windows must stay after they are rolled up, since they are counted below.
 WORKER_CONF='
 [continuous]
 keep_windows = 7d
@@ -42,8 +42,8 @@ for ((i = 0; i < 40; i++)); do
   before=$(minutes)
   worker_start
   if [ $((i % 2)) -eq 0 ]; then read -rt "0.$((RANDOM % 20 + 10))" <> <(:); else more_minutes "$before"; fi
-  # Sometimes only its newest child is killed: a batch is lost, the worker
-  # stays.
+  # Sometimes only its newest child is killed: a batch is lost, but the worker
+  # lives on.
   if [ $((i % 3)) -eq 0 ]; then
     kill -KILL $(pgrep -nP "$(<"$STATE/pid/worker")" -x stoker-worker) 2>/dev/null
     read -rt 0.1 <> <(:)
@@ -92,7 +92,7 @@ bytes_hold_their_samples() {
 }
 check bytes_hold_what_their_rows_say bytes_hold_their_samples
 
-# Another reader of pprof gets all samples, in whatever form a window or a
+# Another reader of pprof gets all samples, in whichever form a window or a
 # rollup is stored.
 reader=$(tests/lib/go root 1.24) || reader=
 pprof_holds_the_samples() { # level

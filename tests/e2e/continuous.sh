@@ -103,10 +103,9 @@ end=$(db 'SELECT MAX(end_ms) FROM profile_window')
 check a_worker_that_stops_stores_what_it_has test $((stopped - end)) -lt 1500
 worker_start
 
-# --- minutes
-# ----------------------------------------------------------------------- Half a
-# minute after the end of a minute, the windows that began in it are rolled up
-# into one window with all their samples and their time.
+# --- minutes ----------------------------------------------------------------
+# Half a minute after the end of a minute, the windows that began in it are
+# rolled up into one window with all their samples and their time.
 minutes() { db "SELECT COUNT(*) FROM profile_window WHERE level = 1"; }
 has_minutes() { [ "$(minutes)" -ge 2 ]; }
 check minutes_are_added_up wait_for 150 has_minutes
@@ -136,7 +135,7 @@ newest() { db "SELECT MAX(start_ms) FROM profile_window"; }
 is_quiet() {
   local a
   a=$(newest)
-  # No window is added in the time that three windows would take.
+  # No window is added during the time of three windows.
   ! timeout 3 bash -c "while [ \"\$(sqlite3 '$STATE/data/stoker.db' 'SELECT MAX(start_ms) FROM profile_window')\" = $a ]; do read -rt 0.2 <> <(:); done"
 }
 check disabled_means_no_more_windows wait_for 20 is_quiet

@@ -39,7 +39,7 @@ end_first() { kill -KILL "$first" && wait "$first" 2>/dev/null; }
 go_service() {
   post /api/v1/services "{\"name\":\"$1\",\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/$1\"}}" -o /dev/null
 }
-set_allow() { # JSON, of the first
+set_allow() { # JSON that is set for the first program
   api PUT /api/v1/services/go1 -H 'Content-Type: application/json' -o /dev/null \
     -d "{\"kind\":\"go\",\"match\":{\"exe\":\"$STATE/bin/go1\"},\"allow\":$1}"
 }
@@ -54,7 +54,7 @@ for ((i = 1; i <= PROGRAMS; i++)); do
 done
 
 of='FROM profile_window w JOIN series s ON s.id = w.series WHERE w.level = 0'
-fewest() { # [ms]: windows since then, of the series that has the fewest
+fewest() { # [ms]: windows since then, in the series that has the fewest
   db "SELECT CASE WHEN COUNT(*) < 3 * $PROGRAMS THEN 0 ELSE MIN(n) END
       FROM (SELECT COUNT(*) AS n $of AND w.start_ms >= ${1:-0} GROUP BY s.id)"
 }
@@ -69,7 +69,7 @@ others="AND s.service <> 'go1'"
 check every_counter_has_windows wait_for 90 all_have 4
 check windows_lie_side_by_side equal "$(holes)" 0
 check a_host_without_failures_has_no_gaps equal "$(host gaps)" 0
-covers_all() { # service, type: the time that the API gives for its windows
+covers_all() { # service, type: the time that the API reports for its windows
   local from to
   IFS='|' read -r from to <<<"$(db "SELECT MIN(w.start_ms), MAX(w.start_ms) $of
     AND s.service = '$1' AND s.type = '$2'")"
@@ -99,9 +99,8 @@ for row in block:block mutex:contend; do
   check "each_${type}_event_is_in_one_window" equal "$(in_windows "$type" "$does") $((want > 20))" "$want 1"
 done
 
-# --- a program that is started anew
-# -------------------------------------------------------- Events that happened
-# before a process was read for the first time count, too.
+# --- a program that is restarted --------------------------------------------
+# Events that happened before a process was read for the first time count, too.
 before=$(in_windows block block)
 end_first
 run_first block mutex

@@ -36,7 +36,7 @@ head -c 2M /dev/zero >"$tmp/zeros"
 cat "$tmp/big.debug" "$tmp/zeros" >"$tmp/big.file"
 chmod 644 "$tmp"/*
 
-# The first server gives only bad answers; the second has one good file.
+# The first server gives only bad answers; the second one has one good file.
 page() { echo "location = /$1/buildid/${id[$2]}/debuginfo { default_type application/octet-stream; $3 }"; }
 cat >"$tmp/nginx.conf" <<CONF
 pid $tmp/nginx.pid; error_log $tmp/error.log; worker_processes 1;
@@ -106,7 +106,7 @@ check a_page_is_no_debug_file wait_for 20 denied page
 check a_file_that_no_server_has_is_not_asked_for_again equal "$(asked second absent)" "$n"
 check nothing_unfinished_stays_behind [ -z "$(ls -A "$STATE/data/debuginfod" | grep '^.tmp')" ]
 
-# --- servers that can't say: each rests, so the worker begins anew
+# --- servers that can't say: each rests, so the worker is restarted
 begin_anew() { # name
   process_stop worker
   worker_start

@@ -1,6 +1,5 @@
 #!/bin/bash
-# stoker duel: real programs, on whatever else this machine does meanwhile.
-# Beside others: CPU time is compared, and noise is part of the claim.
+# stoker duel: real programs, beside whatever else this machine does.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/lib/check.sh
@@ -9,7 +8,8 @@ stoker=$(realpath "$B/stoker")
 temp=$(mktemp -d /tmp/stoker-duel-XXXXXX)
 trap 'rm -rf "$temp"' EXIT
 
-# A program that counts to a number, a hundred thousands times the argument.
+# Writes a program that counts to a number, its argument times a hundred
+# thousand.
 counts() { # name, number
   printf '#!/bin/sh\nexec awk -v n="${1:-1}" "BEGIN { for (i = 0; i < n * %d; i++) s += i %% 7; print s }"\n' \
     "$2" >"$temp/$1"

@@ -58,8 +58,8 @@ endpoint pages "$at"
 goroot=$(tests/lib/go root "$GO")
 declare -A leaf=([cpu]=main.burn [memory]=main.keepMemory [alloc]=main.burn
   [block]=main.contend [mutex]=main.contend [goroutine]=main.waitForever)
-# An allocation counts only after the next garbage collection has ended, which
-# takes longer on a busy machine.
+# An allocation is reported only after the next garbage collection has ended,
+# which takes longer on a busy machine.
 sampled() { # type: $result
   for _ in {1..20}; do
     result=$(pulled pages "$1")
@@ -83,7 +83,7 @@ check few_goroutines_have_their_state holds "$(view "$(pulled pages goroutine)" 
 check the_cpu_profile_is_of_the_time_asked_for holds "$(pulled pages cpu)" \
   '.durationSeconds == 2'
 
-# --- refusals of the program itself
+# --- refusals by the program itself
 busy() { curl -s "$at/debug/pprof/profile?seconds=1" | grep -q 'already in use'; }
 # Another client takes a profile. If busy() was faster, the client starts again.
 held() {
@@ -114,7 +114,7 @@ check a_running_pull_is_cancelled equal "$(status_of DELETE "$P/$id")" 202
 check a_cancelled_pull_ends holds "$(finished "$id")" '.phase == "cancelled"'
 check cancelling_frees_the_program_s_profiler wait_for 10 free
 
-# --- refusals of other servers: nginx has a page for each
+# --- refusals by other servers: nginx has a page for each
 tls=$(free_port) badtls=$(free_port)
 endpoint_server() {
   local port=$1

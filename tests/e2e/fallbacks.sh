@@ -22,10 +22,10 @@ restore() {
   done
 }
 trap 'restore; kill $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
-exec 9</proc/sys/kernel/perf_event_paranoid # they are the whole machine's
+exec 9</proc/sys/kernel/perf_event_paranoid # all tests share these settings
 flock 9
 
-as_nobody() { # capabilities as of setpriv, command...
+as_nobody() { # capabilities as setpriv writes them, command...
   local caps=-all${1:+,$1}
   shift
   setpriv --reuid "$user" --regid 65534 --clear-groups --inh-caps "$caps" \
@@ -33,7 +33,7 @@ as_nobody() { # capabilities as of setpriv, command...
 }
 user=65534
 
-target() { # name, program, arguments, of nobody: $pid
+target() { # name, program, arguments: runs it as nobody; $pid
   mkfifo "$tmp/$1.fifo"
   setpriv --reuid "$user" --regid 65534 --clear-groups "$tmp/$2" "${@:3}" \
     >"$tmp/$1.fifo" &
@@ -72,7 +72,7 @@ share_is_true() { # name, function, truth in percent
 }
 
 target shares shares 20 2
-sysctl perf_event_paranoid 2 # where it was lower
+sysctl perf_event_paranoid 2 # if it was lower
 check a_user_may_capture_its_own_process \
   capture tasks '' "$pid" --seconds 2 --rate 1000
 check a_user_s_own_capture_notes_that_threads_are_sampled says tasks "only the target's threads"
@@ -232,10 +232,10 @@ check a_seccomp_filter_is_told_from_a_missing_capability filtered ''
 check the_error_names_the_seccomp_filter_without_capabilities_too says filtered 'SystemCallFilter=perf_event_open'
 
 # Some kernels refuse everybody without CAP_SYS_ADMIN. This one may not, so the
-# refusal is forced, and its level is mounted over /proc in a new mount
+# refusal is simulated, and its level is mounted over /proc in a new mount
 # namespace.
 echo 3 >"$tmp/three"
-paranoid() { # capabilities, what to show for the level
+paranoid() { # capabilities, the level to show
   ! unshare --mount bash -c '
     mount --bind "$1" /proc/sys/kernel/perf_event_paranoid || exit 0
     shift

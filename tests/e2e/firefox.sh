@@ -39,7 +39,7 @@ gunzip -c "$STATE/samply.json.gz" >"$file"
 check a_profile_of_a_pipeline_has_its_samples test "$(of '[.threads[].samples.length] | add')" -gt 50
 check a_profile_of_a_pipeline_has_the_rate_of_samply equal "$(of '.meta.interval | . > 0.9 and . < 1.1')" true
 
-# --- as an assistant asks, by a client that others wrote --------------------------
+# --- as an assistant asks, by somebody else's client --------------------------
 B=$(realpath "${B:-build}")
 export B
 if why=$(tests/lib/npm); then

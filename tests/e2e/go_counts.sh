@@ -57,7 +57,7 @@ rows() { # profile
       if (any) print line key } }' | LC_ALL=C sort
 }
 
-# Compares all memory in use: every value, function and line.
+# Compares all memory in use: each value, function and line.
 same_memory() {
   capture memory && say write heap "$tmp/own" || return 1
   rows "$tmp/profile" >"$tmp/ours"
@@ -93,7 +93,7 @@ during() { # type, order to the program
   wait $worker
 }
 # Prints the largest row with a function of the program. Small objects may be
-# sampled, too, and on a busy machine the program waits at other places.
+# sampled, too, and on a busy machine the program also waits elsewhere.
 row_of() {
   rows "$1" | awk -v f=" main.$2 " 'index($0, f) { print $1, $2 }' | sort -rnk 2 | head -n 1
 }
@@ -161,7 +161,7 @@ one() { # version
   done
 }
 
-# Most programs import no profiler; the linker then drops the counting code.
+# Most programs import no profiler, so the linker drops the counting code.
 lean() { # version
   local v=$1 tag p name
   for tag in $tags; do
@@ -184,7 +184,7 @@ lean() { # version
     end_program
   done
 }
-# The reason names the import that helps, and does not quote errno(3).
+# The reason names the import that helps, and no text of errno(3).
 is_off_by_import() { # type
   is_off "$1" 'import _ "net/http/pprof"' && ! grep -q 'No data available' "$tmp/err"
 }
@@ -260,7 +260,7 @@ mutex_rate() { say gc 0 && awk '{ print $3 }' <<<"$heard"; }
 is_rate() { [ "$(mutex_rate)" = "$1" ]; }
 
 # If its service allows it, a program that counts no events is made to count
-# them. Afterwards its rate is restored, even if the worker was killed.
+# them. Its rate is restored afterwards, even if the worker was killed.
 turned_on() { # program
   run_program "$STATE/bin/counts"
   wait_for 10 seen counts
@@ -286,7 +286,7 @@ turned_on() { # program
   lean_is_turned_on
 }
 
-# So is one whose allocations the linker has turned off.
+# The same holds for a program whose allocations the linker has turned off.
 set_lean() { # method, path, JSON
   api "$1" "/api/v1/services$2" -H 'Content-Type: application/json' -o /dev/null \
     -d "{$3\"match\":{\"exe\":\"$STATE/bin/lean\"}}"
@@ -299,8 +299,8 @@ lean_is_turned_on() {
   run_program "$STATE/bin/lean"
   set_lean POST '' '"name":"lean","allow":{"goProfileRates":true},'
   wait_for 10 seen lean
-  # Of bytes that were allocated or are in use: small objects that are sampled
-  # stand for many, but not for many bytes.
+  # Of bytes allocated or in use: sampled small objects stand for many objects,
+  # but not for many bytes.
   kept_since() { # column, least and most MiB
     api GET "$P/$id/flamegraph?format=pprof" -o "$tmp/profile"
     among "$2" "$3" "$(rows "$tmp/profile" | awk -v at="$1" '/ main.keep / { n += $at } END { printf "%d", n / 2 ^ 20 }')"
@@ -309,8 +309,8 @@ lean_is_turned_on() {
   check allocations_are_turned_on_where_allowed kept_since 2 95 105
   take memory "keep 200"
   check memory_is_turned_on_where_allowed equal "$(jq -r .status <<<"$result")" completed
-  # It is as of the collection before the last; each comes when the heap has
-  # doubled.
+  # The profile is as of the last collection but one; a collection comes when
+  # the heap has doubled.
   check memory_has_what_was_allocated_during_captures kept_since 4 70 310
   check a_profile_of_memory_has_a_note_that_counting_was_turned_on grep -q 'one in 128 KiB' <<<"$result"
   set_lean PUT /lean ''

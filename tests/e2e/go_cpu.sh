@@ -5,23 +5,23 @@
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-go-XXXXXX)
 trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
-reader=1.24 # of pprof files
+reader=1.24 # that reads pprof files
 
-end() { # pid: of a child
+end() { # pid of a child
   kill "$1"
   wait "$1" 2>/dev/null
   return 0
 }
 
-# Prints the percentage of samples with a function that matches, among all or
-# among those that match the second expression.
+# Prints the percentage of samples with a function that matches the first
+# expression, of all samples or of those that match the second.
 share() { # profile, expression on "root;...;leaf", another one
   "$B/tests/tools/folded" "$1" | awk -v want="$2" -v of="${3-}" '{ n = $NF
     sub(/ [0-9]+$/, ""); if ($0 !~ of) next
     all += n; if ($0 ~ want) some += n }
     END { printf "%.1f\n", all ? 100 * some / all : 0 }'
 }
-near() { # profile, expression, percent, how near, of which stacks
+near() { # profile, expression, percent, tolerance, expression for all stacks
   local got
   got=$(share "$1" "$2" "${5-}")
   awk -v g="$got" -v w="$3" -v by="$4" 'BEGIN { exit !(g >= w - by && g <= w + by) }' ||
@@ -153,7 +153,7 @@ case ${1-} in
   { printf -- '--one %s\n' '1.19 plain' '1.19 stripped'
     printf -- '--one 1.27 %s\n' plain stripped pie cgo
     printf -- '--calls %s\n' 1.19 1.27
-    echo --library 1.27 # of which a PIE has compiled the packages
+    echo --library 1.27 # a PIE has compiled its packages
   } | xargs -P 2 -L 1 "$0"
   ;;
 esac

@@ -23,7 +23,7 @@ end_service() {
   kill -KILL "$pid"
   wait "$pid" 2>/dev/null || : # killed
 }
-say() { # command; how many goroutines there are then
+say() { # command: reports the number of goroutines afterwards
   echo "$@" >&"$in"
   read -r -t 120 truth <&"$out"
 }
@@ -43,7 +43,7 @@ seed() { # line, one id or two
 holds() { jq -e "$1" <<<"$2" >/dev/null || { echo "not $1: ${2:0:2000}"; return 1; }; }
 ANALYSIS="curl -X GET '{host}/api/v1/profiling/sessions/{sessionId}/analysis' -H 'Authorization: Bearer {token}'"
 DIFF="curl -X POST '{host}/api/v1/profiling/diff' -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json' -d '{\"baseId\":\"sess-base001\",\"compareId\":\"sess-cmp002\",\"type\":\"goroutine\"}'"
-analysis() { # service; of a new session
+analysis() { # service: takes a new session of it, and analyses that
   capture "$1"
   found=$(seed "$ANALYSIS" "$id")
 }

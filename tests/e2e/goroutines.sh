@@ -78,7 +78,7 @@ compare() { # name
   fi
 }
 
-# The goroutine that computes was stopped, and its stack read.
+# The goroutine that computes was stopped, and its stack was read.
 sees_what_runs() { # name
   local row
   row=$(grep ' main.spin ' "$tmp/mine")
@@ -96,7 +96,7 @@ layout_is_that_of_dwarf() { # version, program
     split("syscallsp atomicstatus lockedm parentGoid startpc", name, " ")
     for (i = 1; i <= 5; i++) if ($(i + 3)) print "runtime.g", name[i], $(i + 3)
     print "runtime.m procid", $9
-    second = minor >= 26 ? 8 : 0 # word of these two
+    second = minor >= 26 ? 8 : 0 # a word that these two have
     print "runtime.sudog c", $10 - second
     print "runtime.sudog elem", $11 - second
     print "runtime.g goid", $5 + 8 "\nruntime.g waitsince", $5 + 24
@@ -122,11 +122,11 @@ without_headers() { # from, to
 build() { # version, kind, output
   local cgo=0 flags=()
   case $2 in
-  unnamed) # without the version of Go, too
+  unnamed) # without the version of Go as well
     build "$1" bare "$3" &&
       LC_ALL=C sed -i 's/\xff Go buildinf:/\xff No buildinf:/' "$3"
     return ;;
-  *bare) # of an existing one
+  *bare) # strips an existing one
     local from=${2%_bare}
     [ "$from" != bare ] || from=plain
     build "$1" "$from" "$B/go/bin/goroutines-$1-$from" &&

@@ -12,7 +12,7 @@ can_capture heap || exit
 library=$(realpath "$B")/libstoker-heap.so
 
 # --- what is in use ---------------------------------------------------------
-keeps() { # name, arguments of the target: $pid, of the process that keeps memory
+keeps() { # name, arguments of the target: $pid, which keeps memory
   local name=$1
   shift
   mkfifo "$tmp/$name.fifo"
@@ -44,7 +44,7 @@ first_is() { # name, function
   first=$("$B/tests/tools/folded" "$tmp/$1.pb.gz" values:inuse_space | sort -n -k 2 | tail -n 1)
   [[ $first == *";$2 "* ]] || { echo "$first"; return 1; }
 }
-no_row() { # name, function: keeps nothing
+no_row() { # name, function that keeps nothing
   ! "$B/tests/tools/folded" "$tmp/$1.pb.gz" values:inuse_space | grep ";$2 "
 }
 
@@ -79,7 +79,7 @@ for name in libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   kill -KILL "$pid"
 done
 
-# --- operators of C++, which an allocator may define ------------------------
+# --- C++ operators, which an allocator may define ------------------------
 for name in libc.so.6 libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2; do
   short=${name%%.*} fails=
   [ "$short" != libmimalloc ] || fails=aborts
@@ -172,7 +172,7 @@ for name in loaded bare; do
   stoker_cli service add $name --exe "$STATE/bin/$name" --kind native >/dev/null
   wait_for 10 seen $name
 done
-run() { # service, type: its result, $result
+run() { # service, type: puts the profile into $result
   local id
   id=$(start "$1" 1 "$2")
   wait_for 30 ended "$id"

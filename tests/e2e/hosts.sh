@@ -34,7 +34,7 @@ check a_named_host_takes_the_profile equal \
 all=$(begin '"service":"both","host":"*"')
 check everywhere_is_one_profile_a_host equal "$(jq -c '[.started[].host]' <<<"$all")" \
   "$(jq -nc --arg f "$first" '[$f, "second"] | sort')"
-ends_of_all() { # reply to a start
+ends_of_all() { # reply to a start that named several hosts
   local id
   for id in $(jq -r '.started[].id' <<<"$1"); do ends "$id"; done | sort
 }

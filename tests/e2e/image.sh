@@ -1,7 +1,7 @@
 #!/bin/bash
 # The image that `make image` makes, in containers that are started by the
 # commands of stoker-containers(7): it profiles programs of the host, and keeps
-# what it has when its containers are killed and made again.
+# its data when its containers are killed and made again.
 #
 # Beside others: it waits for events.
 set -u
@@ -48,7 +48,7 @@ trap leave EXIT
 trap 'exit 1' INT TERM
 
 # --- the image -----------------------------------------------------------------
-image_is_made() { # after the package and its own script
+image_is_made() { # rebuilds the image if the package or the script is newer
   local package of
   package=$(echo "$B"/deb/stoker_*.deb)
   for of in "$package" conf/packages/image; do
@@ -70,14 +70,14 @@ rm -r "$STATE/layout"
 command_of() { # role
   manual_commands stoker-containers.7 | grep "^podman run" | grep -- "--name stoker-$1 "
 }
-run() { # role, what sed is to do with its command
+run() { # role, sed script for its command
   local line
   line=$(command_of "$1" | sed -E "s/--ulimit [^ ]*//g; ${2:-}")
   (cd "$B/image" && eval "$line")
 }
 exec_in() { podman exec "stoker-$1" "${@:2}"; }
 cli() { podman exec -e STOKER_TOKEN stoker-nginx stoker "$@"; }
-# The options of a role in the compose file, and in the manual, one on a line;
+# The options of a role in the compose file, and in the manual, one per line;
 # podman makes /tmp by itself, and knows no services.
 in_compose() { # role
   awk -v role="  $1:" '
@@ -136,7 +136,7 @@ if [ -n "$groups" ]; then
   check files_of_runtimes_of_the_host_name_its_containers says server::handle \
     cli run --container "web-$$" --seconds 2s --rate 499 --wait
 fi
-# Warnings are this machine's: its clock, say, is not synchronized.
+# Warnings depend on this machine: its clock, say, is not synchronized.
 doctor_is_content() {
   cli --json doctor | jq -c 'length > 9, (.[] | select(.verdict == "broken" or (.fix | test("systemctl"))))'
 }
@@ -173,7 +173,7 @@ check containers_that_were_made_again_capture says server::handle capture
 # Starts the worker without an option; its checks name what is missing.
 fix_of() { cli --json doctor | jq -r --arg c "worker $1" '.[] | select(.check == $c) | .found + ": " + .fix'; }
 names() { fix=$(fix_of "$1") && [[ $fix == *"$2"* ]]; }
-without() { # claim, what sed is to do, check, what it names
+without() { # claim, sed script, check, what the check names
   podman rm --force --time 10 stoker-worker >/dev/null 2>&1
   run worker "$2" >/dev/null
   wait_for 20 names "$3" "$4" || echo "# $3: ${fix-}"

@@ -62,7 +62,7 @@ minute_is_whole() {
 }
 check the_bytes_of_the_minute_hold_its_samples minute_is_whole
 
-# An exporter of OpenTelemetry sends the time on the CPU, and off it.
+# An exporter of OpenTelemetry sends the time on and off the CPU.
 export_otlp() { # file, content type
   api POST /v1development/profiles -H "Content-Type: $2" --data-binary @"$data/$1" \
     -o /dev/null -w '%{http_code}'
@@ -74,7 +74,7 @@ check exports_are_windows_of_their_service equal \
          JOIN series s ON s.id = w.series WHERE s.service = 'shop' AND level = 0
          GROUP BY type ORDER BY type")" $'block 2 6000\ncpu 2 400000000'
 
-# The exporter of OpenTelemetry's SDKs, which others wrote.
+# The exporter of OpenTelemetry's SDKs, which is not ours.
 if ! command -v protoc >/dev/null; then
   echo "skip an_exporter_from_npm_is_understood: no protoc"
 elif ! why=$(tests/lib/npm); then
@@ -88,7 +88,7 @@ json: stored
 a part: {"rejectedProfiles":"1","errorMessage":"/: this is not a name of a service"}
 nothing of it: failed 422
 no key: failed 401'
-  exported() { # three windows of four samples of 10 ms, with their label
+  exported() { # as three windows of four samples of 10 ms, with their label
     equal "$(db "SELECT COUNT(*) || ' ' || SUM(value) || ' ' || MIN(json_extract(labels, '$.version'))
                  FROM profile_window w JOIN series s ON s.id = w.series
                  WHERE s.service = 'exported' AND s.type = 'cpu' AND level = 0")" '3 120000000 7' &&

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Memory in use of programs without libstoker-heap, from probes at the functions
-# that allocate and release it, compared with what the program counts itself.
+# Memory in use of programs without libstoker-heap, from probes at the
+# functions that allocate and release it, compared with the program's own
+# counts.
 #
 # Quiet: a probe may cost no more than its budget, and no other capture of
 # memory may be there.
@@ -19,8 +20,8 @@ rate=1500
 leaks() { # name, environment
   started "$1" env "${@:2}" "$B/targets/leaking" "$tmp/$1.truth" "$rate"
 }
-# Shares and their sum are within what chance allows, beside 3 points and a tenth;
-# a sample of 64 KiB at the beginning has 3 points of its own.
+# Shares must be within 3 points of the truth, and their sum within a tenth,
+# beside chance; a sample of 64 KiB at the beginning is 3 points by itself.
 true_of() { # name
   agree "$1" inuse_space 3 6 "$(awk -v n="$(quality "$1" samplesInUse)" 'BEGIN { print 10 + 300 / sqrt(n) }')"
 }
@@ -67,7 +68,8 @@ musl-gcc -O2 -g -o "$tmp/musl" tests/targets/leaking.c -lpthread -lm 2>"$tmp/mus
 for name in static musl; do
   started "a_${name}_program" "$tmp/$name" "$tmp/a_${name}_program.truth" "$rate"
 done
-# A program that samples by itself, as the library does under another name.
+# A program that samples by itself, as if it had loaded the library under
+# another name.
 started samples "$B/targets/sampling" "$tmp/samples.truth" 30000
 cp "$B/libstoker-heap.so" "$tmp/another-sampler.so"
 started another env LD_PRELOAD="$tmp/another-sampler.so" "$B/targets/leaking" "$tmp/another.truth" 50000
@@ -126,7 +128,7 @@ e2e_start leaking
 background one "$STATE/bin/leaking" "$tmp/service" "$rate"
 service one "$STATE/bin/leaking"
 ended() { [ "$(api GET "$P/$id" | jq -r .phase)" = done ]; }
-has_its_own() { # session, its first function
+has_its_own() { # session, first function of its program
   id=$1
   wait_for 60 ended && api GET "$P/$1" | jq -e --arg f "$2" \
     '.status == "completed" and .topFunctions[0].funcName == $f' ||

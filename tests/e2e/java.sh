@@ -19,7 +19,7 @@ done_with() {
   rm -f "/tmp/perf-$pid.map" "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid"
 }
 
-jvm() { # name, words before java, --, options: $pid, of a service of that name
+jvm() { # name, words before java, --, options: $pid of service NAME
   local name=$1 before=()
   shift
   while [ "$1" != -- ]; do before+=("$1"); shift; done
@@ -62,8 +62,8 @@ lives() { kill -0 "$pid" && equal "$(<"$STATE/$1.out")" ready; }
 untouched() { ! ls "/tmp/.java_pid$pid" "/tmp/.attach_pid$pid" "/tmp/perf-$pid.map" 2>/dev/null; }
 owner() { stat -c %u "$1"; }
 
-# The share of samples whose stack has a function, of those with such shares, is
-# near another one: within four deviations, and at least 2 points.
+# Of the samples in functions with known shares, the share with this function
+# is within four deviations, and at least 2 points, of another share.
 near() { # share, function
   awk -v want="$1" -v f=";$2;" '/;Shares[.]work;Shares[.]share[136]0[; ]/ { n += $NF; line = $0; sub(/ [0-9]+$/, ";", line); if (index(line, f)) got += $NF }
     END { if (n < 100) { print n + 0, "samples"; exit 1 }
@@ -76,14 +76,14 @@ hot_first() { # the hottest function
   equal "$(awk '{ n = split($0, f, /[; ]/); self[f[n - 1]] += $NF } END { for (k in self) print self[k], k }' "$STATE/folded" |
     sort -rn | head -1 | cut -d' ' -f2)" "$1"
 }
-methods() { # at least this percentage of samples passes one of Shares' methods
+methods() { # least percentage of samples through methods of Shares
   awk -v least="$1" '{ n += $NF } /;Shares[.]/ { got += $NF }
     END { printf "%d of %d samples\n", got, n; exit !(n > 20 && 100 * got >= least * n) }' "$STATE/folded"
 }
 has_stack() { # regular expression
   grep -q "$1" "$STATE/folded" || { awk '{ print $NF, $0 }' "$STATE/folded" | sort -rn | head -5; return 1; }
 }
-measured() { # claims of a capture of a JVM without options
+measured() { # claims about a capture of a JVM without options
   check "$1.is_captured" end "$(begin "$1" 5 cpu 999)"
   check "$1.methods_have_names" methods 90
   check "$1.stacks_are_whole" whole
@@ -127,7 +127,7 @@ done
 
 # --- the heap -------------------------------------------------------------------
 
-filled() { # percent: of the bytes that Fills fills, within 8
+filled() { # percent: share of the bytes that Fills allocates, within 8
   awk -v f=";Fills.fill$1;" '/;Fills[.]fill[136]0[; ]/ { n += $NF; line = $0; sub(/ [0-9]+$/, ";", line); if (index(line, f)) got += $NF }
     END { got = n ? 100 * got / n : 0; printf "%.1f of %d bytes\n", got, n
       exit !(n > 50e6 && got > want - 8 && got < want + 8) }' want="$1" "$STATE/folded"

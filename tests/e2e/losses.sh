@@ -18,10 +18,9 @@ check stacks_of_24_KiB_are_captured once deep "$pid" --seconds 2 --rate 200
 check nothing_is_lost_when_more_of_each_stack_is_copied [ "$(quality deep samplesLost)" = 0 ]
 { kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
 
-# --- every CPU
-# ------------------------------------------------------------------ Each CPU
-# runs nothing but the target, at a rate that fills the rings with 48 MB of
-# stacks a second.
+# --- every CPU --------------------------------------------------------------
+# Each CPU runs nothing but the target, at a rate that fills the rings with
+# 48 MB of stacks a second.
 deep_on_every_cpu() {
   local cpu pids=() code worst=0 ms late_pids=() late_fds=()
   for ((cpu = 0; cpu < $(nproc); cpu++)); do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Code that is in no ELF file: that of interpreters and of compilers at run time.
+# Code that is in no ELF file: interpreted and JIT-compiled functions.
 #
 # RUNTIMES, if set, is a file for figures: tests/bench/part-runtimes.sh.
 . tests/lib/e2e.sh
@@ -20,19 +20,19 @@ target() { # name, command...: $pid, of a process that is ready
   [ "$line" = ready ] || { echo "$line"; cat "$tmp/$name.says"; return 1; }
 }
 
-# Takes as many samples as claims need, however little of a CPU the target gets,
-# and leaves it stopped: claims are judged on the CPU that it would take.
+# Takes as many samples as the claims need, however little of a CPU the target
+# gets, and leaves it stopped, so that it takes no CPU while claims are judged.
 capture() { # name: $tmp/NAME.txt and .folded
   kill -CONT ${pid//,/ }
   begin "$1" "$pid" 0 --rate 1499
   wait_for 60 enough "$1"
   kill -STOP ${pid//,/ }
-  end_capture "$1" 2>/dev/null # unless the target ended
+  end_capture "$1" 2>/dev/null # fails if the target ended
   await_captures
   captured "$1" && figures "$1"
 }
 enough() { [ -e "$tmp/$1.status" ] || has_taken "$1" 1000; }
-take() { # name, type [seconds]: of what happens in them
+take() { # name, type [seconds]: a profile of what happens in that time
   once "$1" "$pid" --type "$2" --seconds "${3:-2}" && figures "$1"
 }
 figures() { # name
@@ -53,9 +53,9 @@ done_with() { # the target at hand
 
 says() { grep -e "$2" "$tmp/$1.txt" || { cat "$tmp/$1.txt"; return 1; }; }
 
-# `want` percent of the stacks through any of these functions must go through
-# the first, within 3 points and four standard errors.
-share() { # name, function, want, of what: an expression each
+# Of the stacks through any of the last functions, `want` percent must go
+# through the first ones, within 3 points and four standard errors.
+share() { # name, functions, want, functions: two expressions
   awk -v f="(^|;)($2)(;| [0-9]+$)" -v all="(^|;)($4)(;| [0-9]+$)" -v want="$3" \
     -v to="${RUNTIMES:-/dev/null}" -v name="$1" '
     $0 ~ all { n += $NF; if ($0 ~ f) got += $NF }
@@ -72,11 +72,11 @@ complete() { # name
     END { print whole, kept; exit !(kept >= 30 && whole >= 0.95 * kept) }' "$tmp/$1.txt"
 }
 
-has_text() { # name, text: in the strings of the profile
+has_text() { # name, text that the profile's strings contain
   gzip -dc "$tmp/$1.pb.gz" | grep -aqF "$2"
 }
 
-under() { # name, expression of consecutive frames, least samples
+under() { # name, expression of consecutive frames, least number of samples
   awk -v re="$2" -v least="$3" '$0 ~ re { n += $NF }
     END { print n + 0; exit !(n >= least) }' "$tmp/$1.folded" ||
     { awk '{ print $NF, $0 }' "$tmp/$1.folded" | sort -rn | head -3; return 1; }
@@ -106,7 +106,7 @@ if command -v node >/dev/null; then
   javascript node_not_inlined --no-turbo-inlining --no-use-osr
   check node.callers_have_names_before_they_are_compiled \
     under node 'executeUserEntryPoint;.*;work;share60' 5
-  # WebAssembly, whose functions only a map names
+  # WebAssembly functions, which only a map names
   target wasm node "$targets/wasm.js"
   check wasm.is_captured capture wasm
   check wasm.stacks_are_whole complete wasm
@@ -183,7 +183,7 @@ P
   done_with
 }
 
-# Tasks of asyncio: below who awaits them, and with the shares that they have.
+# Tasks of asyncio: below the tasks that await them, with their known shares.
 awaits() { # name, command...
   local name=$1 all='\[task all\]' leaf
   shift
@@ -247,7 +247,7 @@ waits() { # name, command...
   done_with
 }
 
-# Threads and children that live for a few milliseconds.
+# Threads and children that live for a few milliseconds each.
 lives() { # name, command...
   local name=$1
   shift
@@ -420,8 +420,8 @@ php() { # name, command...
     share "$name" '[^;]*share_10' "$(awk "BEGIN { print 100 * $ten }")" "$all"
 }
 
-# Workers of a pool, of which one has no request. As installed, with opcache:
-# without it functions are gone when a request ends.
+# Workers of a pool, one of which has no request. As installed, with opcache:
+# without it, functions are gone when a request ends.
 php_fpm() { # command, options
   mkdir "$tmp/www"
   cat >"$tmp/www/page.php" <<'P'
@@ -569,7 +569,7 @@ erlang_begins() { # name, folder of the packages, ld.so with arguments
   target "$name" "${beam[@]}" -run shares main 300 || { echo "not ok $name.begins"; return 1; }
 }
 flags= # of the emulator
-erlang() { # the same
+erlang() { # name, command...
   local name=$1 all='shares:share_[136]0/0'
   erlang_begins "$@" || return
   check "$name.is_captured" capture "$name"

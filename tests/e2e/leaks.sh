@@ -19,7 +19,7 @@ goroutines = 1000"
 e2e_start
 trap 'e2e_stop; rm -rf "$tmp"' EXIT
 
-endpoint() { # name, version, more of the service
+endpoint() { # name, version, more members of the service
   "$B/targets/pages-$2" "$tmp/$1" 2>"$tmp/$1.log" &
   wait_for 20 test -s "$tmp/$1" || { cat "$tmp/$1.log"; exit 1; }
   post /api/v1/services "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"http://$(<"$tmp/$1")\"${3:-}}" -f -o /dev/null

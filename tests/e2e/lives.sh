@@ -12,21 +12,21 @@ trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$tmp"' EXIT
 can_capture lives || exit
 types='block mutex io alloc memory'
 
-# Takes a profile of each type of a process. They run at the same time, as in a
-# worker, until they are awaited.
+# Takes a profile of each type of a process, all at the same time, as a worker
+# does, until they are awaited.
 take() { # name, seconds
   local type
   for type in $types; do
     begin "$1.$type" "$pid" 0 --type "$type" --seconds "$2"
   done
 }
-# True while as many captures watch their processes.
+# Returns whether this many captures watch their processes.
 watched() { # captures
   [ "$(bpftool prog show | grep -c 'name stoker_\(switch\|alloc\|hold\)')" -ge "$1" ]
 }
 sum() { "$B/tests/tools/folded" "$tmp/$1.pb.gz" "values:$2" | awk -v text="$3" 'index($0, text) { n += $NF } END { printf "%.0f", n }'; }
-# A thread naps for 0.8 s in each second, allocates 8 * 4096 bytes, and holds as
-# many: the sums must be within these percentages.
+# A thread naps for 0.8 s in each second, allocates 8 * 4096 bytes, and holds
+# as many: the sums must be within these percentages of that.
 within() { # capture, value, text, unit, least, most percent
   local percent=$(($(sum "$1" "$2" "$3") * 100 / $4))
   echo "$percent % of $3"
@@ -43,7 +43,7 @@ lives() { # name, type, threads, seconds
   memory) within "$1.memory" inuse_space ';live;get ' $(($3 * 32768)) 60 140 ;;
   esac
 }
-seen() { # name, type: something of it
+seen() { # name, type: the capture has samples of it
   captured "$1.$2" || return
   case $2 in
   block) has "$1.block" ';live;nap;' 1 ;;
@@ -51,7 +51,7 @@ seen() { # name, type: something of it
   *) lives "$1" "$2" 1 1 ;;
   esac
 }
-each() { # claim, name, what is claimed, its arguments
+each() { # claim, name, check and its arguments: for each type
   local type
   for type in $types; do
     check "${type}_of_$1" "$3" "$2" "$type" "${@:4}"
@@ -115,6 +115,6 @@ echo >"$tmp/go-runs"
 await_captures
 each a_program_after_an_exec becomes seen
 each a_child_that_is_forked_meanwhile runs seen
-# The samples until its end are there.
+# Samples up to its end are there.
 each a_program_that_is_killed killed seen
 kill -KILL "$becomes" $(pgrep -P "$runs") "$runs"

@@ -42,7 +42,8 @@ deep_on_every_cpu() {
 check stacks_of_48_KiB_are_captured_on_every_cpu_at_1000_hertz deep_on_every_cpu
 worst=$(<"$tmp/late")
 # With a user's limit of 8 MB of locked memory, rings are half full of such
-# stacks after 32 ms. A worker that gets no CPU for that long loses some.
+# stacks after 32 ms. A worker that gets no CPU for that long loses some
+# samples.
 unhindered() { # name, command...
   if [ "$worst" -ge 20 ]; then
     echo "skip $1: others kept the CPUs for $worst ms"

@@ -16,7 +16,7 @@ pids() { api GET "/api/v1/services/$1/processes" | jq -c '[.items[].pid] | sort'
 matches() { equal "$(pids "$1")" "$2"; }
 sorted() { printf '%s\n' "$@" | sort -n | paste -sd, | sed 's/.*/[&]/'; }
 
-# --- a program by the link that it is started by ---------------------------------
+# --- a program by the link that starts it ---------------------------------
 install -m 755 "$(readlink -f /usr/bin/sleep)" "$tmp/one"
 cp "$tmp/one" "$tmp/two"
 ln -s one "$tmp/current"

@@ -1,7 +1,7 @@
 #!/bin/bash
-# A store of SQLite moves to PostgreSQL: the API answers as before, whether
-# bytes move into the database or stay in files. A move that fails leaves
-# nothing behind.
+# An SQLite store moves to PostgreSQL: the API answers as before, whether bytes
+# move into the database or stay in files. A move that fails leaves nothing
+# behind.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -17,7 +17,7 @@ trap leave EXIT
 db() { as_user sqlite3 -cmd '.timeout 20000' "$STATE/data/stoker.db" "$1"; }
 sql() { pg_run psql -h "$STATE/pg" -U stoker -d "$1" -AtX -c "$2"; }
 
-# --- a store with something of everything --------------------------------------
+# --- a store with rows of every kind --------------------------------------
 background demo "$STATE/bin/demo"
 service demo "$STATE/bin/demo" || { echo 'not ok move: the worker does not see the demo'; exit 1; }
 stoker_cli service add odd --exe /bin/true --label 'who="a\b"' --description $'é, "quoted" \\ and \U1F525' >/dev/null

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Stripped programs of Debian, at places without symbols and unwind tables.
+# Debian's stripped programs, at places without symbols and unwind tables.
 . tests/lib/e2e.sh
 . tests/lib/once.sh
 tmp=$(mktemp -d /var/tmp/stoker-native-XXXXXX)
@@ -13,7 +13,7 @@ at_least() { # part, of, percent
 whole() { # name, percent
   at_least "$(quality "$1" stacksComplete)" "$(quality "$1" samplesKept)" "$2"
 }
-leaf() { # name: samples and the innermost function, each once
+leaf() { # name: prints samples and innermost function, once per function
   awk '{n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); self[$0] += n}
        END {for (f in self) print self[f], f}' "$tmp/$1.folded" | sort -rn
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Programs of Debian have the same top function as in perf, which watches them
+# Debian's programs have the same top function as in perf, which watches them
 # at the same time.
 #
 # Quiet: the program that perf and Stoker sample needs a CPU.
@@ -87,7 +87,7 @@ compare() { # name, command...
   check "${name}_has_the_top_function_of_perf" same_top "$name"
   check "${name}_reads_the_same_from_perf_data_as_from_perf_script" same_data "$name"
   kill "$pid" 2>/dev/null
-  wait "$pid" 2>/dev/null || : # killed, or done by itself
+  wait "$pid" 2>/dev/null || : # it was killed, or ended by itself
 }
 
 compare sqlite3 sqlite3 :memory: \

@@ -81,7 +81,7 @@ check gets_were_sent_during_the_reloads test "$(replies get)" -gt 20
 check posts_were_sent_during_the_reloads test "$(replies post)" -gt 20
 
 # A reply larger than all buffers on its way. As many clients as the pool has
-# processes request it, and none reads it.
+# processes request one, and do not read it.
 text=$(head -c 15000 /dev/zero | tr '\0' x)
 for n in {1..480}; do
   [ "$n" = 1 ] || echo next
@@ -117,7 +117,8 @@ all_gone() { local w; for w in $workers; do process_gone "$w" || return 1; done;
 kill -KILL "$(<"$STATE/pid/api")"
 check a_killed_supervisor_leaves_no_process wait_for 10 all_gone
 
-# SIGTERM comes before its program begins, while a request is already waiting.
+# SIGTERM comes before the process has exec'ed the pool, while a request is
+# already waiting.
 rm -f "$STATE/run/api.sock"
 told_to_end() {
   become /usr/bin/python3 -c 'import os, select, signal, socket, sys

@@ -39,8 +39,8 @@ for name in adds joins; do
 done
 check no_sample_lacks_its_query share both postgresql.queryid=-?[0-9]* 97
 
-# One that sleeps ends a wait each second; one that is idle waits for a command,
-# and had a query before.
+# One session sleeps, and ends a wait each second; one is idle: it waits for a
+# command, and had a query before.
 session sleeps "SELECT count(pg_sleep(0.1)) FROM generate_series(1, 600)"
 sleeps=$pid
 check waits_are_captured once waits "$sleeps" --seconds 3 --type block

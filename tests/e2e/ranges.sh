@@ -20,7 +20,7 @@ Q="service=demo&profileType=cpu"
 
 continuous ''
 check windows_are_stored wait_for 60 more_than 9
-# This range is over: no window will be added to it.
+# This range has ended: no window will be added to it.
 to=$(db 'SELECT MAX(start_ms) FROM profile_window WHERE level = 0')
 range="$Q&from=now-1h&to=$to"
 merged=$(api GET "$P/merge?$range&top=0")

@@ -19,7 +19,7 @@ trap 'exit 1' INT TERM
 shell=$STATE/shell # what the newcomer's shell has sourced
 echo "export XDG_CONFIG_HOME=$STATE/config" >"$shell" # of this newcomer
 mkdir "$STATE/there"
-# Hosts that examples of triggers and collectors name.
+# Hosts that occur in examples of triggers and collectors.
 allow=$'[webhook]\nallow = chat.example.org\n[collector]\nallow = localhost'
 
 # Commands are indented; their output is fenced.
@@ -38,7 +38,7 @@ follow() { # command
   ". "*)
     echo "${1//build\/run/$STATE}" >>"$shell"
     (. "$shell" && stoker --json doctor) >"$STATE/out"
-    return 0 # its findings depend on this machine: told judges them
+    return 0 # its findings depend on this machine: told() judges them
     ;;
   "stoker duel"*)
     # Two equal programs, which a short duel can't distinguish: status 2.
@@ -106,8 +106,7 @@ section "Try it"
 section Compare
 section "All the time"
 
-# --- the manual ---------------------------------------------------------------
-# Pages of which each command "stoker ..." runs here.
+# Pages whose commands "stoker ..." all run here.
 pages='stoker-tutorial.7 stoker-troubleshooting.7 stoker-containers.7 stoker-operations.7 stoker-security.7 stoker-ci.7 stoker-integrations.7 stoker.1 stoker.7'
 # Replaces names and times by those of this test.
 as_here() { # command
@@ -144,7 +143,7 @@ gate() {
   follow "sh ./profile-gate orders release" && prints '^not enough data'
 }
 
-for name in demo go-demo; do process_stop "$name"; done # their turn is over
+for name in demo go-demo; do process_stop "$name"; done # no longer needed
 mkdir "$STATE/backups"
 install -m 755 "$B/targets/demo" "$STATE/bin/orders"
 background orders "$STATE/bin/orders" 2 10
@@ -221,7 +220,7 @@ for page in $(tr ' ' '\n' <<<"$pages" | grep -v stoker-); do
   page_works $page
 done
 
-# perf is a program of its own; its samples of a clock are enough.
+# perf is a separate program; its samples of a clock are enough.
 recorded() { (cd "$STATE/there" && perf record -q -B -e cpu-clock -- sh bench && perf script) >"$STATE/out" 2>&1; }
 if command -v perf >/dev/null && recorded; then
   upload=$(as_here "$(manual_commands stoker-comparison.7)")
@@ -256,7 +255,7 @@ explained() {
 check make_help_names_every_target explained
 check the_readme_has_at_most_700_words [ "$(wc -w <README.md)" -le 700 ]
 check pictures_of_the_readme_are_light equal "$(find conf/readme -name '*.png' -size +400k)" ""
-links() { # every file that it names is there
+links() { # every file that it names exists
   local file
   for file in $(grep -oE '\]\([^)h][^)]*\)' README.md | tr -d '])(') $(grep -oE '`(tests|conf|include)/[^` ]*`' README.md | tr -d '`'); do
     [ -e "$file" ] || { echo "$file is not there"; return 1; }

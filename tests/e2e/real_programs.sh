@@ -1,6 +1,6 @@
 #!/bin/bash
-# A database, a compiler and an interpreter of Debian give the same results in
-# every round while profiles of every type are taken of them, one after the
+# A database, a compiler and an interpreter from Debian give the same results
+# in every round while profiles of every type are taken of them, one after the
 # other. Nothing stays in the kernel afterwards.
 #
 # Alone: three programs work while they are captured for two seconds.
@@ -79,8 +79,8 @@ SQL
 }
 
 # Runs a round without profiles and without the library, then rounds with
-# profiles: the compiler and the database with the library, the interpreter
-# without.
+# profiles: the compiler and the database use the library, the interpreter does
+# not.
 touch "$tmp/at_once"
 python3 "$tmp/round.py" "$tmp/at_once" "$tmp/python.out" >"$tmp/python.alone"
 compiles "$tmp/compiler" "$tmp/at_once" >"$tmp/compiler.alone"
@@ -101,7 +101,7 @@ for name in python compiler database; do
   wait_for 60 [ -s "$tmp/$name.said" ]
 done
 
-tree() { # the pids of a process and what descends from it
+tree() { # the pids of a process and its descendants
   local pid
   for pid in $(pgrep -P "$1"); do tree "$pid"; done
   echo "$1"
@@ -119,7 +119,7 @@ profile() { # program, type
   cat "$tmp/$1-$2.txt"
   return 1
 }
-# The types that programs which are not Go have from outside.
+# The types of profiles that are taken of non-Go programs from outside.
 types=$(sed -n 's/^WAY(\([a-z]*\), *\(any\|native\), *\([A-Z]*\),.*/\3 \1/p' include/ways.def |
   sed -n 's/^[^P].* //p' | sort -u)
 for type in $types; do

@@ -9,7 +9,7 @@ e2e_start demo grow
 A=/api/v1/profiling
 
 # Runs a command of a seed with its {host}, {token} and ids filled in.
-seed() { # line, then pairs: text, what stands for it
+seed() { # line, then pairs: text, replacement
   local line=$1
   shift
   line=${line//'{host}'/http://127.0.0.1:$PORT}
@@ -75,7 +75,7 @@ check a_session_does_not_differ_from_itself holds '.growthCount == 0 and .newSta
 check the_client_shows_suspects grep -q 'growing.*leak' <(stoker_cli analysis "$two")
 check the_client_shows_a_diff grep -q '^growth: 170 more threads$' <(stoker_cli diff "$one" "$two")
 
-# --- threads of programs without a name, with the C library inside or not
+# --- threads of programs without names, static or not
 creator() { # name, how it is linked
   local whole=$STATE/$1.whole bare=$STATE/bin/$1 id
   gcc -O2 -g "$2" -o "$whole" tests/targets/grow.c -lpthread &&

@@ -16,7 +16,7 @@ setup() { # home, arguments
   env -u XDG_CONFIG_HOME HOME="$home" "$B/stoker" setup --config "$STATE/stoker.conf" "$@"
 }
 keys() { sqlite3 "$STATE/data/stoker.db" 'SELECT count(*) FROM token'; }
-fails() { # text that it says, command
+fails() { # text of the error, command
   local text=$1 out
   shift
   out=$("$@" 2>&1) && { echo "done: $out"; return 1; }

@@ -41,7 +41,8 @@ check without_a_debug_file_nothing_changes symbolize "$old"
 check without_a_debug_file_samples_are_the_same equal "$(samples "$old")" "$before"
 check without_a_debug_file_names_are_the_same equal "$(quality "$old" framesNamed)" "$named"
 
-# The same frames, pushed by clients for a time so long ago that they are added up.
+# The same frames, pushed by clients for a time so long ago that windows are
+# rolled up.
 push() { # service, content type, path, file
   status_of POST "$3" -H "Content-Type: $2" --data-binary @"$4"
 }
@@ -58,7 +59,7 @@ check a_range_says_that_frames_have_no_name \
 check a_range_has_no_names_without_a_debug_file \
   equal "$(merge pushed '&format=folded' | grep -c share_half)" 0
 
-# A request that is made while no worker runs is done by the next worker.
+# A request made while no worker runs is handled by the next worker.
 kill -KILL "$(<"$STATE/pid/worker")"
 install_debug
 check a_request_is_accepted_without_a_worker \

@@ -23,9 +23,9 @@ service shares "$STATE/bin/shares" || exit 1
 service shortchild "$STATE/bin/shortchild" || exit 1
 id=$(start shares 2)
 take "$id"
-kill "$(<"$STATE/pid/shares")" # children have the CPU
+kill "$(<"$STATE/pid/shares")" # so that children have the CPU
 children=$(start shortchild 3)
-{ finished "$children" >/dev/null; process_stop shortchild; } & # they have no more to do
+{ finished "$children" >/dev/null; process_stop shortchild; } & # no longer needed
 check a_capture_has_a_timeline [ -n "$line" ]
 check a_timeline_has_every_sample \
   equal "$(rows sample | wc -l)" "$(jq .sampleCount <<<"$result")"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Children of a service's processes are captured, too, whether they started
-# before the capture or during it: servers, compilers and shells of Debian,
+# before the capture or during it: Debian's servers, compilers and shells,
 # matched by their first process, and compared with perf on the whole machine.
 . tests/lib/e2e.sh
 . tests/lib/pg.sh
@@ -38,12 +38,12 @@ holds() { jq -e "$1" <<<"$result" >/dev/null || { echo "not $1: $(jq -c '{status
 # --- beside perf ----------------------------------------------------------------
 # Both watch the same seconds. Of perf's samples of the whole machine, those of
 # the service's processes and their descendants count. A row is NAME and samples.
-family() { # pid: with all that descends from it now
+family() { # pid: with its present descendants
   local child
   echo "$1"
   for child in $(pgrep -P "$1"); do family "$child"; done
 }
-perf_rows() { # service; function, else program
+perf_rows() { # service; "function", else by program
   perf script -i "$tmp/$1.data" --show-task-events -F comm,pid,tid,time,event,ip,sym 2>/dev/null |
     awk -v family="$(cat "$tmp/$1.family")" -v by="$2" -v from="$began" -v to="$ended" '
       BEGIN { n = split(family, pids); for (i = 1; i <= n; i++) ours[pids[i]] = 1 }
@@ -97,7 +97,7 @@ agree() { # service, function or program
   return "${PIPESTATUS[0]}"
 }
 # On a busy machine the service may get too little CPU time in a few seconds.
-beside_perf() { # service, first pid, what else there has to be enough of
+beside_perf() { # service, first pid, command that checks for enough samples
   local seconds
   for seconds in 6 20 40; do
     beside_perf_for $seconds "$1" "$2"
@@ -162,7 +162,7 @@ check a_stopped_service_whose_first_thread_ended_is_reported_as_stopped holds '.
   and (.quality.reasons | any(test("processes are stopped")))'
 kill -KILL "$headless"
 
-# Stopped until a part of the capture is over.
+# Stopped until part of the capture has passed.
 background halting bash -c 'while :; do :; done'
 by_pid halting "$(<"$STATE/pid/halting")"
 kill -STOP "$(<"$STATE/pid/halting")"
@@ -204,7 +204,7 @@ if group freezer && enter "${stopped[@]}" && freeze 1; then
 else
   echo "skip a frozen service: no control group could be made here"
 fi
-# Two programs that share a CPU.
+# Two programs share a CPU.
 background rival taskset -c 0 bash -c 'while :; do :; done'
 background sharing taskset -c 0 bash -c 'while :; do :; done'
 by_pid sharing "$(<"$STATE/pid/sharing")"
@@ -213,7 +213,7 @@ check time_that_threads_waited_for_a_cpu_is_counted holds '.quality |
   .cpuRanMs > 0 and .cpuWaitedMs > .cpuRanMs / 3'
 process_stop rival
 process_stop sharing
-tenth() { # of a CPU
+tenth() { # limits the group to a tenth of a CPU
   if [ -e "$group/cpu.max" ]; then echo "10000 100000" >"$group/cpu.max"
   else echo 10000 >"$group/cpu.cfs_quota_us"; fi
 }

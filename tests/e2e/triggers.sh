@@ -51,7 +51,7 @@ has_said() { [ "$(said "$1")" -ge "$2" ]; }
 trigger() { # service, JSON: its id
   post "/api/v1/services/$1/triggers" "$2" | jq -r '.id // error'
 }
-of() { api GET "/api/v1/services/$1/triggers/$2"; } # service, id
+of() { api GET "/api/v1/services/$1/triggers/$2"; } # service, trigger
 holds() { of "$1" "$2" | jq -e "$3" >/dev/null || { of "$1" "$2"; return 1; }; }
 started_by() { # trigger name: number of captures
   api GET /api/v1/profiling/sessions | jq "[.items[] | select(.labels.trigger == \"$1\")] | length"
@@ -94,7 +94,7 @@ check a_webhook_says_what_fired jq -e "
 check the_link_in_a_webhook_opens_without_a_token equal \
   "$(curl -s -o /dev/null -w '%{http_code}' "$(jq -r .flameGraphUrl <<<"$got")")" 200
 
-# --- once in its cooldown, also for a worker that starts anew
+# --- once in its cooldown, even after a restart of the worker
 since=$(of swell "$id" | jq -r .lastValueAt)
 kill -KILL "$(<"$STATE/pid/worker")"
 wait_for 10 process_gone "$(<"$STATE/pid/worker")"
@@ -103,7 +103,7 @@ check a_new_worker_looks_again wait_for 30 holds swell "$id" ".lastValueAt > \"$
 check a_trigger_does_not_fire_again_in_its_cooldown equal "$(started_by fat)" 1
 check a_webhook_is_not_sent_again_in_its_cooldown equal "$(said 204)" 1
 
-# --- a cooldown that is over
+# --- a cooldown that has ended
 short=$(trigger swell '{"trigger":"again","when":{"rss":{"bytes":104857600}},
   "capture":{"durationSeconds":1},"cooldownSeconds":2}')
 twice() { [ "$(started_by again)" -ge 2 ]; }

@@ -56,8 +56,8 @@ agree() { # capture, value, column of the truth, functions [points percent]
         exit bad || NR < 2 || sum < (1 - percent / 100) * all || sum > (1 + percent / 100) * all
       }'
 }
-# Captures all types at once. What they report lies within the time that was
-# measured, which is known to the millisecond.
+# Captures all types at once. Their values lie within the measured time, which
+# is known to the millisecond.
 capture_all() { # seconds, types
   local seconds=$1 began=${EPOCHREALTIME/./} type jobs=()
   shift
@@ -81,8 +81,8 @@ check waits_are_captured was_captured block
 check shares_of_waits_are_true agree block delay 3 "$all" 5
 check waits_are_counted agree block contentions 2 "$all" 8 30
 check stacks_of_waits_are_whole [ "$(quality block stacksComplete)" = "$(quality block samplesKept)" ]
-# In that function a thread only sleeps.
-leads() { # capture, text of the innermost frame but for a lock's holder, function
+# In these functions a thread only sleeps.
+leads() { # capture, text of the innermost frame below [held by], function
   "$B/tests/tools/folded" "$tmp/$1.pb.gz" | grep -F ";$3;" | awk -v leaf="$2" '
     { n = $NF; sub(/ [0-9]+$/, ""); sub(/;\[held by [^;]*$/, ""); sub(/.*;/, ""); all += n; if (index($0, leaf) == 1) of += n }
     END { print of + 0, "of", all + 0; exit !(all > 0 && of >= 0.95 * all) }'
@@ -135,8 +135,8 @@ no_sleep() { ! grep -F nanosleep "$tmp/io.folded"; }
 check a_sleep_is_no_io no_sleep
 kill -KILL $pid
 
-# Two of three computing threads wait for the interpreter or for a CPU. It is
-# known by what it is, not by the name of its file.
+# Two of three computing threads wait for the interpreter or for a CPU. The
+# interpreter is recognized by its code, not by the name of its file.
 cat >"$tmp/gil.py" <<'P'
 import threading
 def spin():

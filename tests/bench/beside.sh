@@ -1,9 +1,9 @@
 # The speed of tests/targets/rounds while something watches it, in rounds per
 # second of its CPU time. The measurement begins once the watcher has begun,
-# however long that takes; a target stands still while it is not measured.
+# however long that takes; a target is stopped while it is not measured.
 
 declare -A beside_pids beside_fds
-: "${BESIDE_S:=2}" # of the target's CPU time, for which a speed is taken
+: "${BESIDE_S:=2}" # seconds of the target's CPU time per measurement
 
 beside_begin() { # name, kind of rounds, [command in front...]
   local name=$1 kind=$2 fd
@@ -29,8 +29,8 @@ beside_end() {
   beside_pids=() beside_fds=() beside=
 }
 
-# True once a process, or one of its own, has an event or a program in the
-# kernel, or has ended without.
+# Returns whether a process or a descendant has an event or a program in the
+# kernel, or the process has ended without one.
 is_watching() { # pid
   local parts
   [ -e "/proc/$1/exe" ] || return 0

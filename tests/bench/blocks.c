@@ -1,12 +1,12 @@
 /*
- * Sends what the store of one host has to a centre, as blocks, without a
+ * Sends the contents of one host's store to a centre, as blocks, without a
  * network: the minutes of MINUTES_DAYS days, and the hours and days of 30 days.
  *
  * 	blocks HOST_DIR HOST CONF TENANT END_MS MINUTES_DAYS STORE NAME...
  *
  * END_MS is the end of an hour. The centre is that of a stoker.conf; it keeps
- * the bytes in STORE: file, db or s3, once for each NAME of a host that is to
- * have sent them. Prints how many blocks were stored, and their bytes.
+ * the bytes in STORE (file, db or s3), once for each NAME, as if the host of
+ * that name had sent them. Prints the number of blocks stored, and their size.
  */
 #include "lib/store.h"
 

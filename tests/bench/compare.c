@@ -45,14 +45,14 @@
 #define ROUNDS        1000
 #define FOUND_ROUNDS  200
 #define MAX_THREADS   64
-#define ENOUGH        0.99 /* of the bound */
+#define ENOUGH        0.99 /* least bound for THREADS 0 */
 #define MAX_SAMPLES   (SECONDS * RATE * MAX_THREADS)
 /* A recording is a random sample itself; with fewer stretches it would show
  * spurious changes. */
 #define LEAST_STRETCHES 12
 #define MAX_STRETCHES   1024
 #define MAX_OTHERS      8
-#define WINDOWS         60 /* of a range */
+#define WINDOWS         60 /* in a range */
 #define WINDOW_S        10
 #define WINDOW_RATE     19
 #define WINDOW_THIN     (RATE * THIN / WINDOW_RATE)
@@ -83,7 +83,8 @@ struct side {
 	struct blocks *blocks, *nodes;
 };
 
-/* The number of rounds in which a function was listed, and a node was sure. */
+/* The numbers of rounds in which a function was listed, and a node was
+ * sure. */
 struct found {
 	int listed, sure;
 };
@@ -235,7 +236,7 @@ fold(const struct capture *c, uint32_t *row, struct buf *text)
 		put_stack(p, i, &stack);
 		if (strings_add(stacks, buf_str(&stack), stack.len, &row[i]))
 			die("out of memory");
-		row[i]--; /* 0 is the empty string */
+		row[i]--; /* string 0 is the empty string */
 		buf_addf(text, "%s%u\n", buf_str(&stack), count[i]);
 	}
 	if (buf_err(text))
@@ -357,7 +358,7 @@ window_of(const struct recording *r, const uint32_t stretches[2])
 	return profile_of(buf_str(&text));
 }
 
-/* The files of windows, of which one is read at a time. */
+/* The files of windows, read one at a time. */
 struct reading {
 	struct buf files[WINDOWS];
 	size_t next;
@@ -493,8 +494,8 @@ neighbours(const struct recording *r)
 	return 100.0 * found.listed / pairs;
 }
 
-/* As neighbours(), with n other stretches, drawn from the rest, for each
- * pair. */
+/* Like neighbours(), but each pair gets n other stretches, drawn from the
+ * rest. */
 static double
 among(const struct recording *r, unsigned n)
 {
@@ -581,7 +582,7 @@ share(const struct recording *r, const char *function)
 	return (double)n / r->t->nsamples;
 }
 
-/* Returns how many functions a comparison of such captures tests. */
+/* Returns the number of functions that a comparison of such captures tests. */
 static double
 tested(const struct recording *r, unsigned threads)
 {

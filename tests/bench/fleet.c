@@ -8,8 +8,8 @@
  *		[ONLY_HOURS=1] fleet
  *
  * API_CONF is put into stoker.conf. Prints for each: name, milliseconds
- * (median), number for each second of CPU time of the API's processes, how
- * many; and "claims" and how many there are a second.
+ * (median), number for each second of CPU time of the API's processes, and
+ * count; and "claims" and their number per second.
  */
 #include "base/clock.h"
 #include "lib/api.h"
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define HOSTS     50
-#define SENDERS   20 /* of these hosts send blocks and polls */
+#define SENDERS   20 /* this many of the hosts send blocks and polls */
 #define CLAIMERS  4
 #define CLAIMS    20 /* jobs of a host */
 #define SERVICES  10
@@ -160,7 +160,7 @@ add_jobs(struct bench *b)
 	}
 }
 
-/* Each poll claims one job, and has none to report. */
+/* Each poll claims one job, and reports none. */
 static void
 claim_some(struct bench *b, int from)
 {

@@ -57,7 +57,7 @@ struct host {
 	struct call poll, block;
 	char generation[256];
 	int64_t minute_ms; /* wall clock of the minute that is sent next */
-	int64_t spread_ms; /* after its end */
+	int64_t spread_ms; /* delay from the minute's end to the send */
 	int64_t beat_ms, processes_ms;
 	bool beats, tells;
 };
@@ -67,7 +67,7 @@ struct bench {
 	CURLM *multi;
 	struct host *hosts;
 	size_t n;
-	int64_t end_ms, wall_ms; /* wall clock less monotonic clock */
+	int64_t end_ms, wall_ms; /* wall clock minus monotonic clock */
 	struct times polls, blocks;
 	size_t refused[STATUS_MAX];
 	int64_t lag_ms;
@@ -134,7 +134,7 @@ call_init(struct bench *b, struct call *c, struct host *h, const char *key,
 	curl_easy_setopt(c->curl, CURLOPT_WRITEDATA, &c->reply);
 	curl_easy_setopt(c->curl, CURLOPT_HTTPHEADER, c->headers);
 	curl_easy_setopt(c->curl, CURLOPT_PRIVATE, c);
-	/* curl reuses no connection of another address */
+	/* curl reuses no connection from another local address */
 	snprintf(text, sizeof(text), "host!127.1.%zu.%zu", h->i / 250,
 	         h->i % 250 + 1);
 	curl_easy_setopt(c->curl, CURLOPT_INTERFACE, text);
@@ -346,7 +346,7 @@ add_host(struct bench *b, const char *key, int64_t spread_ms)
 		return;
 	}
 	h->spread_ms = (int64_t)(random_next(&b->random) % (uint64_t)spread_ms);
-	/* the first minute that is not due yet */
+	/* the first minute whose block is not due yet */
 	h->minute_ms = (wall - h->spread_ms) / MINUTE_MS * MINUTE_MS;
 	h->block.next_ms = due_ms(b, h);
 }

@@ -6,7 +6,7 @@
 #
 #	HOSTS=1000 MINUTES=10 SPREAD=60 tests/bench/hosts.sh
 #
-# SPREAD is the seconds over which the blocks of a minute come.
+# SPREAD is the number of seconds over which the blocks of a minute arrive.
 : "${HOSTS:=1000}" "${MINUTES:=10}" "${SPREAD:=60}"
 POOL=${POOL:-6} HEAVY=1 RATE=100000r/s TENANT=bench
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -76,7 +76,7 @@ used() { # marks before, marks after
   awk -v a="$1" -v b="$2" 'BEGIN { n = split(a, x, " "); split(b, y, " ")
     for (i = 1; i <= n; i++) printf "%.2f%s", y[i] - x[i], i < n ? " " : "\n" }'
 }
-run_hosts 1 0 >"$STATE/first" || exit 1 # services notified, connections made
+run_hosts 1 0 >"$STATE/first" || exit 1 # notifies services, makes connections
 before=$(marks)
 run_hosts 1 0 >"$STATE/polls" || exit 1
 read -r poll_api poll_nginx poll_pg poll_bytes poll_wal <<<"$(used "$before" "$(marks)")"

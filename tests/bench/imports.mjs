@@ -138,7 +138,7 @@ const writers = {
     head.write('PERFILE2', 0);
     [ATTRS, 144, ATTRS, 144, DATA, comm.length + map.length + n * size]
       .forEach((v, i) => head.writeBigUInt64LE(BigInt(v), 8 + 8 * i));
-    head.writeUInt32LE(1, ATTRS); /* a clock of software */
+    head.writeUInt32LE(1, ATTRS); /* a software clock */
     head.writeUInt32LE(128, ATTRS + 4);
     head.writeBigUInt64LE(250000n, ATTRS + 16);
     head.writeBigUInt64LE(0x127n, ATTRS + 24); /* ip, tid, time, callchain, period */
@@ -185,7 +185,7 @@ const writers = {
       table.push(...bytes(7, bytes(1, frames().reverse().flatMap(f => number(f + 1)))));
     for (const text of texts) table.push(...bytes(5, Buffer.from(text)));
     const dictionary = bytes(2, table);
-    /* all samples have the same length: those of messages come first */
+    /* all samples are equally long, so the lengths of messages come first */
     const times = Buffer.alloc(8 * TIMES);
     const sample = () => {
       for (let i = 0; i < TIMES; i++) times.writeBigUInt64LE(BigInt(written * TIMES + i + 1), 8 * i);

@@ -50,8 +50,8 @@ ms_of(struct timeval t)
 	return (double)t.tv_sec * 1e3 + (double)t.tv_usec / 1e3;
 }
 
-/* Returns the instructions that the verifier processed for a program or for
- * that of a link; 0 for other descriptors. */
+/* Returns the instructions that the verifier processed for a program, or for a
+ * link's program; 0 for other descriptors. */
 static uint32_t
 processed(int fd)
 {
@@ -151,7 +151,7 @@ open_inuse(int fds[static WAITS_FDS])
 
 static const struct set {
 	const char *name;
-	int (*open)(int fds[static WAITS_FDS]); /* how many; -errno */
+	int (*open)(int fds[static WAITS_FDS]); /* number, or -errno */
 } sets[] = {
 	{"filter", open_filter},   {"waits", open_waits},
 	{"results", open_results}, {"allocs", open_allocs},
@@ -186,9 +186,9 @@ load(const struct set *set)
 /* --- a sample ------------------------------------------------------------- */
 
 #define PERIOD_NS  50000
-#define FRAME      16 /* words of one */
+#define FRAME      16 /* words of a frame */
 #define FUNCTION   32
-#define CONTEXT    13 /* of Perl's contexts, of which a frame has two */
+#define CONTEXT    13 /* words of a Perl context; a frame has two */
 #define MOST       (2 * CONTEXT)
 #define ROUNDS     5
 #define SECONDS(t) ((double)(t).tv_sec + (double)(t).tv_nsec / 1e9)
@@ -263,9 +263,9 @@ make_contexts(uint64_t *frames, size_t n)
 	return interpreter;
 }
 
-/* Makes a state of Lua that has called a function of C, which is its innermost
- * frame as the others are. */
-#define LUA_FRAME 4 /* words of one */
+/* Makes a Lua state that has called a C function, which is its innermost
+ * frame, as in the other languages. */
+#define LUA_FRAME 4 /* words of a frame */
 static const void *
 make_state(uint64_t *frames, size_t n)
 {
@@ -288,7 +288,7 @@ make_state(uint64_t *frames, size_t n)
 	return dispatch;
 }
 
-static uint64_t made_own; /* own[1], if make sets it */
+static uint64_t made_own; /* own[1], if a function of make sets it */
 
 /* Makes frames of Python 3.11, the innermost of which belongs to a task. Two
  * more tasks await it, each by two coroutines. */
@@ -307,7 +307,7 @@ make_tasks(uint64_t *frames, size_t n)
 		frame[4] = frame[7] = address(function);
 		frame[6] = i + 1 < n ? address(frame + FRAME) : 0;
 	}
-	((uint8_t *)frames)[69] = 1; /* a coroutine's */
+	((uint8_t *)frames)[69] = 1; /* owned by a coroutine */
 	for (size_t i = 0; i < TASKS; i++) {
 		for (size_t k = 0; k < 2; k++) {
 			uint64_t *at = coro[i][k];
@@ -330,8 +330,9 @@ make_tasks(uint64_t *frames, size_t n)
 	return frames;
 }
 
-/* Slots, and words of frames: of the code or function, of the instruction, and
- * of the frame that called it; or what makes other frames. */
+/* Slots, and the words of a frame that point to its code or function, its
+ * instruction and its caller's frame; or the function that makes other
+ * frames. */
 static const struct kind {
 	const char *name;
 	uint16_t language, layout;
@@ -492,7 +493,7 @@ sample_context(const char *kind, size_t bytes)
 	return measure(&f);
 }
 
-/* The shell that starts this in the background has SIGINT ignored. */
+/* A shell that starts this in the background makes it ignore SIGINT. */
 static void
 wait_for_end(void)
 {

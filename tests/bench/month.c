@@ -12,7 +12,7 @@
  * exist is their sum; a rollup of windows that are gone by now is drawn as a
  * whole, which is the same draw (lib/draw.h).
  *
- * Prints one line: windows, bytes, samples; what a rollup holds counts once.
+ * Prints one line: windows, bytes, samples, each sample counted once.
  */
 #include "lib/draw.h"
 #include "lib/store.h"
@@ -228,8 +228,7 @@ read_all(int fd, void *to, size_t n)
 	}
 }
 
-/* Returns once the maker has opened the store, during which nobody may
- * write. */
+/* Returns once the maker has opened the store; meanwhile nobody may write. */
 static int
 start_maker(struct bench *b, enum window_level level, size_t which)
 {
@@ -280,7 +279,7 @@ store_window(struct bench *b, struct service_of *v, struct segment *g, int fd)
 		b->samples += m.ask.sample_count;
 }
 
-/* A file has a minute of captured windows, or one batch of rollups: all
+/* A file holds a minute of captured windows, or a batch of rollups of all
  * services at one time. */
 static bool
 begins_file(enum window_level level, int64_t t)

@@ -1,7 +1,7 @@
 # How much a program allocates according to type alloc, compared with its own
 # count, and how many fewer calls it makes during a capture.
 
-# Prints the calls and bytes that the target has counted since the last time.
+# Prints the calls and bytes that the target has counted since the last signal.
 alloc_counted() {
   rm -f "$dir/truth"
   kill -USR1 "$pid"

@@ -49,7 +49,7 @@ EOF
     print v * (u == "us" ? 0.001 : u == "s" ? 1000 : 1) }' "$STATE/write.txt"
 }
 
-rss_mb() { # pids: resident, shared pages shared out
+rss_mb() { # pids: resident memory, a share of each shared page
   local pid
   for pid; do awk '/^Pss:/ { print $2 }' "/proc/$pid/smaps_rollup"; done |
     awk '{ n += $1 } END { printf "%.1f", n / 1024 }'
@@ -57,7 +57,7 @@ rss_mb() { # pids: resident, shared pages shared out
 
 if wanted api_health_vs_static api_health_vs_static_cpu_us api_profile_get \
   api_profile_get_cpu_us api_write_p99_ms api_rss_mb flamegraph_50k_nodes_ms; then
-  # Kept results are off, since they would not be computed.
+  # Kept results are off, since requests for them would compute nothing.
   API_CONF='kept_bytes = 0' e2e_start
   cat >"$STATE/nginx/extra.conf" <<EOF
 location /bench/ { alias $STATE/nginx/static/; access_log off; }

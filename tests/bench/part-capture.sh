@@ -20,7 +20,7 @@ if wanted result_ready_ms worker_cpu_us_per_sample worker_cpu_us_per_sample_5s w
 fi
 
 # The worker's largest size, with all its processes and the finisher, for a
-# target with a million different stacks, of which samples hit 100 000.
+# target with a million different stacks, 100 000 of which are sampled.
 family() { local p; for p; do echo "$p"; family $(pgrep -P "$p"); done; }
 
 if wanted worker_rss_mb_100k_stacks; then

@@ -47,7 +47,7 @@ record_all() { # names
   done
 }
 
-alarms() { # row, comparisons, what is compared...
+alarms() { # row, number of comparisons, arguments of compare...
   local name=$1 n=$2 percent
   shift 2
   wanted "$name" || return 0
@@ -66,7 +66,7 @@ drawn_alarms() {
 
 # Compares ranges of windows with themselves, with blocks of windows and
 # without.
-range_alarms() { # row, windows that are alike, recording
+range_alarms() { # row, number of similar windows, recording
   local with without
   wanted "$1" || return 0
   read -r with without < <("$compare" ranges "$2" $(recording "$3")) || return 0

@@ -25,7 +25,7 @@ if wanted continuous_cpu_pct continuous_cpu_64cpus_pct continuous_rss_mb \
   warm=$(cut)
   wait_for 90 after $((warm + 60000))
   begun=$(cut) before=$(ticks $pids) since=$(date +%s%N)
-  # The requests below start processes, at which a worker would look, so they
+  # The requests below start processes, which a worker would look at, so they
   # are sent after this minute.
   read -rt 58 <> <(:)
   wait_for 90 after $((begun + 60000))

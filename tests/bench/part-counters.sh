@@ -1,6 +1,6 @@
 # The cost of reading counters of Go programs from outside all the time.
 
-COUNTERS_SERVICES=20 # of three types each
+COUNTERS_SERVICES=20 # with three types each
 COUNTERS_S=10        # one window
 
 go_counters() {

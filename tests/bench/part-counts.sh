@@ -14,7 +14,7 @@ go_heap_dump() {
   read -r line <&"$go_out"
 
   ask() { echo "$@" >&"$go_in" && read -r line <&"$go_out"; }
-  taken() { # name, command...: its time in ms
+  taken() { # name, command...: stores its time in ms
     local name=$1 from
     shift
     from=$(date +%s%N)

@@ -6,7 +6,7 @@
 . tests/lib/fleet.sh
 
 # --- requests -----------------------------------------------------------------
-fleet_rows() { # engine; on stdin the program's lines
+fleet_rows() { # engine; reads the program's lines on stdin
   local name ms rate n
   while IFS=$'\t' read -r name ms rate n; do
     case $name in
@@ -42,7 +42,7 @@ if wanted $names; then
   rm -rf "$pg_at"
 fi
 
-# Uses the database of the previous row, with the bytes of hours in a bucket.
+# Uses the previous row's database, with the bytes of hours in a bucket.
 if wanted fleet_hour_block_ms_s3 fleet_hour_blocks_per_api_cpu_s_s3; then
   pg_folder_make
   if why=$(ceph_lacks); then
@@ -100,8 +100,9 @@ if wanted fleet_accept_to_start_ms agent_cpu_per_minute agent_sent_kb_per_minute
 fi
 
 # --- the database ------------------------------------------------------------------
-# A day of hours' minutes of 1000 hosts, ten services each: 240 000 runs.
-drop_a_day() { # in a shell of its own
+# A day of blocks of an hour's minutes, from 1000 hosts with ten services each:
+# 240 000 runs.
+drop_a_day() { # in a subshell
   pg_folder_make
   trap 'pg_stop; rm -rf "$pg_at"' EXIT
   pg_start "$pg_at" '-c shared_buffers=256MB -c max_wal_size=4GB' || exit 1
@@ -120,7 +121,7 @@ drop_a_day() { # in a shell of its own
       FROM generate_series(1, 1000) AS a (h), generate_series(0, 9) AS b (i)" || exit 1
   from_ms=$((day * 86400000))
   fill_day() {
-    # Foreign keys are not checked, which would take longer than all the rest.
+    # Foreign keys are not checked: that would take longer than all the rest.
     sql -c "SELECT run_day_make(1, $day)" -c "SET session_replication_role = replica" -c "INSERT INTO run
       SELECT s.id, 1, $from_ms + h * 3600000, $from_ms + (h + 1) * 3600000,
         'block-' || s.host || '-' || h, 0, 60, 3600000, 360, 60000, 1000000, 0, 180000, ''
@@ -142,9 +143,9 @@ if wanted retention_drop_day_ms && has_pg; then
   (drop_a_day)
 fi
 
-# Uploads one after another, while the database server is killed and its standby
-# promoted at once: the longest time between two successes.
-failover() { # in a shell of its own: it starts a centre as no other part does
+# Uploads one after another, while the database server is killed and its
+# standby promoted at once; prints the longest time between two successes.
+failover() { # in a subshell: no other part starts a centre like this
   . tests/lib/centre.sh
   pg_folder_make
   LEAVE='e2e_stop; pg_stop; rm -rf "$pg_at"'

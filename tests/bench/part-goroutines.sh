@@ -19,7 +19,7 @@ go_dump() { # name, goroutines
   read -r line <&"$go_out"
 
   ask() { echo "$@" >&"$go_in" && read -r line <&"$go_out"; }
-  taken() { # name, command...: its time in ms, and the gap
+  taken() { # name, command...: stores its time in ms, and the gap
     local name=$1 from
     shift
     ask gap

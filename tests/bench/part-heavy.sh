@@ -1,6 +1,7 @@
 # Large profiles: their cost, and their effect on other requests.
 
-# Two profiles, each with 240 000 different stacks of 16 calls, of 60 000 names.
+# Two profiles, each with 240 000 different stacks of 16 calls of 60 000
+# functions.
 heavy_service() { # token
   TOKEN=$1 post /api/v1/services '{"name":"wide","match":{"exe":"/usr/bin/wide"}}' -o /dev/null
 }
@@ -9,13 +10,13 @@ heavy_upload() { # seed: prints the time in s, and then the id
     -H 'Content-Type: application/octet-stream' --data-binary "@$STATE/wide.$1" \
     -w '%{time_total} ' && jq -r '.id // error' "$STATE/upload.json"
 }
-heavy_ms() { # path: the median of whole replies; an error is none
+heavy_ms() { # path: the median time of whole replies; nan if one fails
   local i
   for ((i = 0; i < ROUNDS; i++)); do
     api GET "$1" -f -o /dev/null -w '%{time_total}\n' || echo nan
   done | awk '{ print $1 * 1000 }' | median
 }
-pprof_ms() { # once, for it takes half a minute; "-" without it
+pprof_ms() { # measured once, since it takes half a minute; "-" without pprof
   local goroot from
   goroot=$(tests/lib/go root 1.22) || { echo -; return; }
   from=${EPOCHREALTIME/./}
@@ -41,7 +42,7 @@ health_p99() {
   awk '$1 == "99%" { v = $2; u = v; gsub(/[a-z]/, "", v); gsub(/[0-9.]/, "", u)
     print v * (u == "us" ? 0.001 : u == "s" ? 1000 : 1) }' "$STATE/health.txt"
 }
-peak_mb() { # the most that one process has held
+peak_mb() { # the most memory that one process has held
   local pid
   for pid in $(pgrep -x stoker-api -P "$(<"$STATE/pid/api")"); do
     awk '/^VmHWM/ { printf "%.1f\n", $2 / 1024 }' "/proc/$pid/status"
@@ -49,7 +50,7 @@ peak_mb() { # the most that one process has held
 }
 
 if wanted health_p99_under_heavy_ms compare_240k_ms diff_240k_ms upload_240k_ms api_peak_mb; then
-  # Kept results are off, since they would not be computed.
+  # Kept results are off, since requests for them would compute nothing.
   API_CONF='kept_bytes = 0' WORKER_CONF=$'[scope.other]\nexe = *' e2e_start
   for n in 1 2; do "$B/tests/tools/wide" $n 240000 16 60000 >"$STATE/wide.$n"; done
   heavy_service "$TOKEN"

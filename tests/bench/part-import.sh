@@ -11,7 +11,7 @@ if wanted "${import_rows[@]}"; then
   files=$(mktemp -d)
   tests/peers/speedscope "$scope" || echo "skip speedscope: npm has not got it"
   pprof=$(tests/lib/go root 1.24)/pkg/tool/linux_amd64/pprof
-  cpu_of() { # command...: its user and system seconds; fails as it does
+  cpu_of() { # command...: prints its CPU seconds; returns its exit status
     local TIMEFORMAT='%U %S' rc
     { time "$@" >/dev/null 2>"$files/err" || echo failed; } 2>&1 |
       awk '/failed/ { bad = 1 } NF == 2 { print $1 + $2 } END { exit bad }'
@@ -27,7 +27,7 @@ if wanted "${import_rows[@]}"; then
       *) node --max-old-space-size=4096 tests/peers/speedscope.mjs "$scope/package" "$2" ;;
     esac
   }
-  rival() { # its name; - where there is none
+  rival() { # prints the rival's name; "-" if there is none
     case $1 in
       godump | otlp) echo - ;;
       perfdata) echo "perf report" ;;

@@ -1,5 +1,5 @@
-# The cost of the programs in the kernel: of loading them, at every start of a
-# worker, and per sample.
+# The cost of the programs in the kernel: of loading them, whenever a worker
+# starts, and per sample.
 
 for set in filter waits results allocs inuse; do
   wanted "kernel_load_${set}_ms" "kernel_processed_$set" || continue
@@ -18,7 +18,7 @@ for language in python asyncio php perl luajit; do
   done
 done
 
-# In pairs: with and without.
+# In pairs: with and without a context.
 for context in context_64 context_640 query_200; do
   wanted "read_${context}_ns" || continue
   for ((i = 0; i < ROUNDS; i++)); do
@@ -39,8 +39,8 @@ if wanted worker_start_ms; then
   row worker_start_ms "$(column 1 "$B/start.txt")" ms - - - "$ROUNDS"
 fi
 
-# What the opener itself spends on a capture whose programs must be loaded,
-# without its children: nobody else is answered meanwhile.
+# CPU time of the opener itself, without its children, for a capture whose
+# programs must be loaded: it answers nobody else meanwhile.
 own_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; } # pid
 if wanted opener_capture_ms; then
   e2e_start shares

@@ -1,8 +1,8 @@
-# Measures how often comparisons of short captures are right on a machine on
-# which other programs take the CPU, too: the demo and a steady program, again
-# and again while this many loops run beside them, each capture compared with
-# each later one; and the steady program with one function, which takes half of
-# its time, made 30 % slower.
+# Measures how often comparisons of short captures are right on a machine whose
+# CPU other programs use, too. The demo and a steady program are captured again
+# and again beside this many loops, and each capture is compared with each
+# later one; so is the steady program after one function, which takes half of
+# its time, was made 30 % slower.
 
 : "${LOADED_S:=10}" "${LOADED_CAPTURES:=12}"
 

@@ -5,8 +5,8 @@ with_perf() { # name, rate
     -o "$beside/data"
 }
 
-# Prints a line per round: the share of the speed that is left with our capture,
-# and with perf.
+# Prints a line per round: the share of the speed that is left with our
+# capture, and with perf.
 kept() { # pipe|spin, rate, [none: no perf]
   local i alone ours perf=1
   beside_begin "$1" "$1"
@@ -20,7 +20,7 @@ kept() { # pipe|spin, rate, [none: no perf]
 }
 
 # Prints a line per round: the us that a sample costs a program, and that an
-# interrupt costs it which samples nothing.
+# interrupt without a sample costs it.
 deep_costs() {
   local i alone ours floor
   beside_begin deep deep

@@ -1,9 +1,10 @@
-# With ONLY=peers: what others would take for the same work, in turn with Stoker.
-# Each watches a program whose shares are known (tests/bench/peers) and shows its
-# functions: what is left of the program's speed, what the tool needs, and how far
-# off its shares are. Versions and rows go to $B/peers.md, too.
+# With ONLY=peers: the cost of other tools for the same work, in turns with
+# Stoker. Each watches a program whose shares are known (tests/bench/peers) and
+# shows its functions: the speed that is left to the program, what the tool
+# needs, and how far off its shares are. Versions and rows go to $B/peers.md,
+# too.
 
-: "${PEERS_S:=10}" # how long a program is watched
+: "${PEERS_S:=10}" # how long a tool watches a program
 
 # `used` measures the processes of a tool. Each *_watch watches $pid for PEERS_S
 # and writes a line "WEIGHT STACK" for each stack to $dir/stacks.

@@ -1,6 +1,6 @@
 # How much less CPU time a program needs when its compiler has a profile from
 # Stoker, compared with the compiler's own: Clang's instrumentation, and the
-# profile that a program in Go takes of itself.
+# profile that a Go program takes of itself.
 
 # Runs plain, sampled and counted in turn, in $pgo, and adds a row.
 pgo_row() { # name rival rounds arguments...
@@ -15,10 +15,10 @@ pgo_row() { # name rival rounds arguments...
     "$(awk "BEGIN { print $(column 1 "$pgo/gains") / $(column 2 "$pgo/gains") }")" "$3"
 }
 
-# Builds a program in C with each profile: c_build PROGRAM OPTIONS... compiles
-# it, and the two lists are the arguments of the run that is profiled and of the
-# run that is counted. The former takes half a minute: with a tenth of the
-# samples most lines have none, and Clang takes them for cold.
+# Builds a C program with each profile: c_build PROGRAM OPTIONS... compiles it,
+# and the two lists are the arguments of the run that is sampled and of the run
+# that is counted. The former takes half a minute: with a tenth of the samples
+# most lines have none, and Clang takes them for cold.
 clang_row() { # name rounds profiled counted measured...
   local rounds=$2 name=$1 profiled=$3 counted=$4
   c_build plain
@@ -33,7 +33,7 @@ clang_row() { # name rounds profiled counted measured...
 }
 clang_for_profile() { clang -O2 -g1 -fdebug-info-for-profiling "$@"; }
 
-# Unpacks packages of Debian for a row. Returns 1 and says so if there are none.
+# Unpacks Debian packages for a row. Returns 1 and says so if it cannot.
 pgo_packages() { # name folder packages...
   local why
   why=$(conf/packages/unpack bookworm "${@:2}" 2>&1) && return
@@ -55,7 +55,7 @@ else
   # Lua's interpreter, which runs a small program.
   if wanted lua_pgo_gain && SOURCE=1 pgo_packages lua_pgo_gain "$B/packages/pgo" lua5.4; then
     pgo=$(mktemp -d /var/tmp/stoker-bench-XXXXXX)
-    # The file that Debian's build writes; the row loads no modules.
+    # The file that Debian's build writes; this row's program loads no modules.
     echo '#define DEB_HOST_MULTIARCH "x86_64-linux-gnu"' >"$pgo/lua5.4-deb-multiarch.h"
     c_build() { # program, options...
       clang_for_profile "${@:2}" -o "$pgo/$1" -DLUA_USE_POSIX -I "$pgo" \
@@ -67,7 +67,7 @@ else
   fi
 fi
 
-# chroma, which colours source text: a program in Go that profiles itself.
+# chroma, which colours source text: a Go program that profiles itself.
 if wanted go_pgo_gain; then
   go=$(find "$PWD/$B/go/1.27" -path '*/bin/go' -type f 2>/dev/null | head -1)
   if [ -z "$go" ]; then

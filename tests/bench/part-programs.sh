@@ -3,7 +3,7 @@
 # the start of their thread, and whether both give functions the same shares; and
 # then stopped by gdb a few times. Programs that are not installed are left out.
 #
-# By ONLY=programs alone: it takes twelve minutes.
+# Only with ONLY=programs: it takes twelve minutes.
 
 # ONLY_PROGRAMS, if set, selects some of them.
 program_rows() {
@@ -87,7 +87,7 @@ shares() {
       sub(/[(<].*/, ""); samples[$0] += n; all += n }
     END { for (name in samples) printf "%s\t%.3f\n", name, 100 * samples[name] / all }'
 }
-perf_functions() { # perf.data, half (0, 1) or nothing
+perf_functions() { # perf.data, half of the samples (0 or 1; none: all)
   perf script -i "$1" --no-inline -F comm,ip,sym,dso 2>/dev/null | awk -v half="${2-}" '
     BEGIN { RS = ""; FS = "\n" }
     half != "" && NR % 2 != half { next }
@@ -95,7 +95,7 @@ perf_functions() { # perf.data, half (0, 1) or nothing
       sub(/^[ \t]*[0-9a-f]+ /, "", leaf); sub(/ \([^()]*\)$/, "", leaf)
       print 1, leaf == "[unknown]" ? file "+0x0" : leaf }' | shares
 }
-# Prints the percentage of two tables of shares that is the same.
+# Prints the percentage that two tables of shares have in common.
 in_common() {
   awk -F'\t' 'NR == FNR { one[$1] = $2; next }
     { a = one[$1] + 0; b = $2 + 0; all += (a < b ? a : b) } END { printf "%.1f\n", all }' "$1" "$2"

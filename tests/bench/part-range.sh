@@ -1,5 +1,5 @@
-# The cost of a range of time: GET merge as flame graph, in a store with 30 days
-# of 20 services, each drawn from a recorded program.
+# The cost of a range of time: GET merge as a flame graph, in a store with 30
+# days of 20 services, each drawn from a recorded program.
 
 # --- programs that run until they are killed; each prints its pids ------------
 at_work() { "$@" >/dev/null 2>&1 </dev/null & worker_pid=$!; }
@@ -70,7 +70,7 @@ record_all() {
 }
 
 # --- requests ---------------------------------------------------------------
-ask_range() { # service, ms: what one request took
+ask_range() { # service, ms: prints the time that one request took
   api GET "$P/merge?service=bench$1&profileType=cpu&from=$((end - $2))&to=$end&format=html" \
     --compressed -o /dev/null -w '%{http_code} %{time_total}\n' |
     awk '$1 != 200 { print "bench: " $0 > "/dev/stderr"; exit 1 } { print $2 * 1000 }'
@@ -79,7 +79,7 @@ top_function() { # service
   api GET "$P/merge?service=bench$1&profileType=cpu&from=$((end - 86400000))&to=$end" |
     jq -r '.topFunctions[0].funcName'
 }
-ask_trend() { # service, ms: as ask_range, of its costliest function
+ask_trend() { # service, ms: like ask_range, for its costliest function
   api GET "$P/history/series?service=bench$1&profileType=cpu&from=$((end - $2))&to=$end" \
     -G --data-urlencode "function=${tops[$1]}" -o /dev/null -w '%{http_code} %{time_total}\n' |
     awk '$1 != 200 { print "bench: " $0 > "/dev/stderr"; exit 1 } { print $2 * 1000 }'
@@ -129,20 +129,20 @@ rest_series() { # service, from
   api GET "$P/history/series?service=bench$1&profileType=cpu&from=$2&to=$end" --compressed -o /dev/null \
     -w '%{time_total}\n' | awk '{ print $1 * 1000 }'
 }
-beside_rest() { # files with ms, of Grafana's call and of REST
+beside_rest() { # files with ms, of Grafana's calls and of REST's
   local ours theirs
   ours=$(sort -g "$STATE/$1" | rank 0.5)
   theirs=$(sort -g "$STATE/$2" | rank 0.5)
   row "grafana_$1_ms" "$ours" ms REST "$theirs" "$(awk "BEGIN { printf \"%.2f\", $theirs / $ours }")" $((ROUNDS * 20))
 }
-# 30 days, from another hour each time, so that no sum has been kept.
+# 30 days, from a different hour each time, so that no sum has been kept.
 measure_grafana() {
   local i from n=$((ROUNDS * 20)) month=2592000000
   tops=()
   for ((i = 0; i < of; i++)); do tops+=("$(top_function "$i")"); done
   for ((i = 0; i < n; i++)); do
     from=$((end - month + i * 3600000))
-    # whichever comes first finds the files out of the page cache
+    # the request that comes first reads files that are not in the page cache
     ((i % 2)) || rest_flame $((i % of)) $((from + 1800000)) >>"$STATE/flame.rest"
     ask_grafana SelectMergeStacktraces "{service_name=\"bench$((i % of))\"}" $from $end ',"maxNodes":16384' >>"$STATE/flame"
     ((i % 2 == 0)) || rest_flame $((i % of)) $((from + 1800000)) >>"$STATE/flame.rest"
@@ -174,7 +174,7 @@ grafana="grafana_flame_ms grafana_sandwich_ms grafana_call_site_ms grafana_serie
 if wanted $names $grafana window_bytes_per_sample service_day_mb month_seed_s ui_range_change_ms; then
   of=${RANGE_SERVICES:-20}
   e2e_start
-  kill "$(<"$STATE/pid/worker")" # its retention knows another clock than ours
+  kill "$(<"$STATE/pid/worker")" # its retention uses another clock than ours
   wait_for 20 process_gone "$(<"$STATE/pid/worker")"
   install -m 755 "$B/tests/bench/month" "$STATE/bin/"
   made=$STATE/made

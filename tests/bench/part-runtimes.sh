@@ -3,7 +3,7 @@
 # many stacks reach their start, and what a sample costs the worker, with all
 # that a capture of two or three seconds costs.
 #
-# By ONLY=runtimes alone: it takes five minutes.
+# Only with ONLY=runtimes: it takes five minutes.
 
 runtimes_rows() { # the lines "samples NAME kept whole ns", "share NAME points"
   awk '

@@ -1,6 +1,6 @@
-# The cost of pushes of Pyroscope's clients and of OpenTelemetry's exporters, in time and disk space, and of
-# flame graphs made of them. The programs are recorded as for the month of
-# part-range.sh. ONLY=push asks for all rows.
+# The cost of pushes of Pyroscope's clients and of OpenTelemetry's exporters,
+# in time and disk space, and of flame graphs made of them. The programs are
+# recorded as for the month of part-range.sh. ONLY=push asks for all rows.
 names="otlp_push_per_s otlp_push_cpu_us folded_push_per_s folded_push_cpu_us push_per_s push_cpu_us push_bytes push_fresh_bytes push_segment_bytes push_peak_mb push_held_mb
   range_pushed_hour_ms range_pushed_hour_cpu_ms range_pushed_2h_ms range_pushed_2h_cpu_ms
   range_pushed_6h_ms range_pushed_6h_cpu_ms"

@@ -1,5 +1,5 @@
-# Measures how often shifts are found where they are, and not elsewhere, in
-# simulated ranges.
+# Measures how often shifts are found in simulated ranges, and how often
+# falsely.
 
 if wanted shift_false_alarms shift_found_30 shift_found_100 shift_found_300 shift_covers shift_ms; then
   shift=$B/tests/bench/shift

@@ -2,7 +2,7 @@
 # from files, and that of a range of a hundred hosts. The host's store has 30
 # days of a service (part-range.sh).
 
-# Asks for the last ms of the hosts; prints the time of the request.
+# Requests the last ms of the hosts; prints the time of the request.
 ask_sent() { # ms, a query that names hosts
   api GET "$P/merge?service=bench0&profileType=cpu&from=$((end - $1))&to=$end&format=html${2-}" \
     --compressed -o /dev/null -w '%{http_code} %{time_total}\n' |
@@ -14,7 +14,7 @@ send_stored() { # days of minutes, where the bytes are, names of hosts
 }
 begin_stored() {
   e2e_start
-  kill "$(<"$STATE/pid/worker")" # its retention knows another clock than ours
+  kill "$(<"$STATE/pid/worker")" # its retention uses another clock than ours
   wait_for 20 process_gone "$(<"$STATE/pid/worker")"
   install -m 755 "$B/tests/bench/"{month,blocks} "$STATE/bin/"
   install -d -m 700 -o "$RUN_USER" -g "$RUN_GROUP" "$STATE/host"

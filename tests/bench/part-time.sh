@@ -10,12 +10,12 @@ if wanted time_to_result time_to_result_inlines; then
       "service":"bench-demo","profileType":"cpu","durationSeconds":5,"sampleRate":999
     }' | jq -r .id)"
   }
-  stopwatch() { # command...: ms
+  stopwatch() { # command...: prints its time in ms
     local from=$EPOCHREALTIME
     "$@" >/dev/null 2>&1
     awk "BEGIN { print ($EPOCHREALTIME - $from) * 1000 }"
   }
-  capture >/dev/null # what later ones need not read
+  capture >/dev/null # later captures need not read these files
   for ((i = 0; i < ROUNDS; i++)); do
     capture | jq -r "$RESULT_MS" >>"$STATE/ours"
     perf record -q -e cpu-clock -F 999 --call-graph dwarf -p "$demo" \
@@ -23,7 +23,7 @@ if wanted time_to_result time_to_result_inlines; then
     stopwatch perf script -i "$STATE/perf.data" --no-inline >>"$STATE/plain"
     stopwatch perf script -i "$STATE/perf.data" >>"$STATE/inlines"
   done
-  versus() { # row, rival, file of its times
+  versus() { # row, rival, file with its times
     row "$1" "$(median <"$STATE/ours")" ms "$2" "$(median <"$3")" \
       "$(paste "$3" "$STATE/ours" | awk '{ print $1 / $2 }' | median)" "$ROUNDS"
   }

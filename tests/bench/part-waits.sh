@@ -5,7 +5,7 @@
 # Prints the percentage by which something raises the CPU time of a round.
 raised() { awk "BEGIN { print 100 * ($1 / $2 - 1) }"; } # speed alone, speed with it
 
-# Prints the speed with something: a type of ours, or a rival.
+# Prints the speed beside something: a capture of this type, or a rival.
 with() {
   case $1 in
   preload | heaptrack) speed "$1" ;;

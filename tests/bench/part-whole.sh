@@ -1,5 +1,5 @@
 # How many stacks reach the start of their thread, and whether time is
-# distributed as in perf, for programs of Debian whose assembly and untouched
+# distributed as in perf, for Debian programs whose assembly and untouched
 # stack pages break less careful walks. In each round both watch a new run at
 # the same time.
 
@@ -43,8 +43,9 @@ watch_both() { # program, perf's arguments
   echo $target >"$whole/pid"
 }
 
-# Prints a line per round: our percentage, perf's, and how many samples we have.
-# perf needs libc's debug file to name the functions that start a thread.
+# Prints a line per round: our percentage, perf's, and the number of our
+# samples. perf needs libc's debug file to name the functions that start a
+# thread.
 whole_rounds() { # program
   local i ours theirs n
   for ((i = 0; i < ROUNDS; i++)); do

@@ -5,7 +5,7 @@
 //
 //	URL= KEY= NPM=DIR node planted.mjs
 //
-// Prints "found N", "tokens MOST" (of four bytes), and what was missed.
+// Prints "found N", "tokens MOST" (of four bytes), and the bugs it missed.
 import { createRequire } from "node:module";
 const npm = createRequire(process.env.NPM + "/");
 const sdk = "@modelcontextprotocol/sdk/client";
@@ -35,7 +35,7 @@ const around = others.map((name, i) => {
   return [[...path, name].join(";"), 1 / (i + 4)];
 });
 const sum = around.reduce((all, [, cost]) => all + cost, 0);
-// Folded stacks: planted ones with their shares, the others with what is left.
+// Folded stacks: the planted ones with their shares, the others with the rest.
 const stacks = (planted, total) => {
   const share = planted.reduce((all, [, part]) => all + part, 0);
   return [

@@ -136,7 +136,7 @@ decode_ours(const struct buf *raw)
 	return (double)raw->len / 1e6 / (cpu_s() - start);
 }
 
-/* Does the checks that our decoder does, for files whose ids are 1 to n. */
+/* Does the checks of our decoder, for files whose ids are 1 to n. */
 static int
 check_theirs(const Bench__Profile *p)
 {
@@ -175,7 +175,7 @@ decode_theirs(const struct buf *raw)
 
 /* --- peak ----------------------------------------------------------------- */
 
-/* Returns a value of /proc/self/status, in bytes. */
+/* Returns a value from /proc/self/status, in bytes. */
 static double
 status_bytes(const char *name)
 {

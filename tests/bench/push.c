@@ -73,7 +73,7 @@ read_profiles(struct bench *b)
 		ck_assert_int_eq(pprof_decode(bytes.p, bytes.len, MAX_BYTES,
 		                              &read[n], &why),
 		                 0);
-		if (read[n]->nsamples) /* the program did run */
+		if (read[n]->nsamples) /* only if the program did run */
 			n++;
 		else
 			profile_free(read[n]);
@@ -89,7 +89,8 @@ read_profiles(struct bench *b)
 		profile_free(read[--n]);
 }
 
-/* Writes a profile as an exporter sends it, compressed as the other pushes. */
+/* Writes a profile as an exporter sends it, compressed like the other
+ * pushes. */
 static void
 put_otlp(const struct bench *b, size_t i, const struct profile *p,
          struct buf *out)
@@ -181,7 +182,7 @@ tell_memory(const struct bench *b)
 	       (double)held / 1024);
 }
 
-/* Does what the worker does every few seconds with a store. */
+/* Does what the worker does to a store every few seconds. */
 static void
 upkeep(struct bench *b)
 {

@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHARED    6  /* frames that stacks share with others */
-#define TAIL      10 /* frames at the end of each stack that no other has */
+#define SHARED    6  /* frames that stacks share */
+#define TAIL      10 /* frames at the end of a stack that only it has */
 #define SAMPLE_NS 10000000
 
 static void

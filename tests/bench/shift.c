@@ -27,7 +27,7 @@
 
 #define MAX_BINS  1440
 #define WINDOW_MS 10000
-#define NEAR_MS   60000 /* a shift as far from the true one is another */
+#define NEAR_MS   60000 /* tolerance around the interval of a shift */
 
 enum kind { PLAIN, PHASES, RESTARTS, KINDS };
 static const char *const kinds[] = {"plain", "phases", "restarts"};
@@ -77,7 +77,7 @@ poisson(double mean)
 
 /* --- ranges --------------------------------------------------------------- */
 
-/* Two levels that take turns. */
+/* Two levels that alternate. */
 struct phases {
 	double length, size; /* windows, on average; ratio of the levels */
 	bool by_clock, high;

@@ -32,7 +32,7 @@ const rounds = async (n, body) => {
   return list;
 };
 
-/* A browser with nothing in its cache, in which somebody is signed in. */
+/* A browser with an empty cache, in which somebody is signed in. */
 async function fresh() {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 800 } });
@@ -84,7 +84,7 @@ async function first() {
 
 /* --- one large profile, beside speedscope ---------------------------------- */
 
-/* From the last byte of what was asked for to the frame in which it is seen. */
+/* Measures from the last byte of the reply to the frame that shows it. */
 const whenPainted = (context, isThere, from) => context.addInitScript(
   `{ const isThere = ${isThere}, from = ${JSON.stringify(from)};
     const look = () => {
@@ -100,8 +100,8 @@ const whenPainted = (context, isThere, from) => context.addInitScript(
 const painted = page => page.waitForFunction(() => window.painted)
   .then(v => v.jsonValue());
 
-/* Times act() in the page ten times, each up to the next frame by which a
- * worker thread has finished, too. */
+/* Times act() in the page ten times, each until the next frame after a worker
+ * thread has finished, too. */
 const acts = (page, act) => page.evaluate(`(async () => {
   const act = ${act}, list = [];
   for (let i = 0; i < 10; i++) {
@@ -132,10 +132,10 @@ const search = `i => {
   field.value = i % 2 ? 'cart::step_1' : 'step_2.';
   field.dispatchEvent(new Event('input'));
 }`;
-/* The callers and callees of a function, and back. */
+/* Shows the callers and callees of a function, and goes back. */
 const sandwich = `i => i % 2 ? ${press('Escape')} : ${press('s')}`;
 const bottomUp = `i => i % 2 ? ${press('v')} : ${press('b')}`;
-/* The longest that the page stands still. */
+/* The longest time for which the page does not respond. */
 const watchTasks = context => context.addInitScript(`{ window.longest = 0;
   new PerformanceObserver(list => {
     for (const { duration } of list.getEntries())
@@ -198,7 +198,8 @@ async function large(id) {
 
 /* --- another range ---------------------------------------------------------- */
 
-/* Clicks that make the range three times as long, to the new flame graph. */
+/* Clicks that make the range three times as long, until the new flame
+ * graph. */
 const widen = page => page.evaluate(() => new Promise((done, fail) => {
   const graph = () => document.querySelector('[part=canvas]');
   const before = graph(), from = performance.now();

@@ -1,5 +1,6 @@
 #!/bin/bash
 # stoker duel: real programs, beside whatever else this machine does.
+# Beside others: CPU time is compared, and noise is part of the claim.
 set -u
 cd "$(dirname "$0")/../.."
 . tests/lib/check.sh

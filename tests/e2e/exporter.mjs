@@ -1,6 +1,8 @@
 // Exports profiles as an SDK of OpenTelemetry does: with the exporter that its
 // SDKs share, from npm, and messages of profiles.proto, since no npm package
 // exports profiles yet. Prints the result of each export.
+//
+//	NPM=DIR node exporter.mjs DESCRIPTORS URL KEY TIME_S
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";

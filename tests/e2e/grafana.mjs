@@ -1,6 +1,8 @@
 // Makes each call of Grafana's data source with a client of the Connect
 // protocol, which has codecs of its own: prints a line of JSON with the sums
 // of the replies.
+//
+//	NPM=DIR node grafana.mjs DESCRIPTORS proto|json URL KEY FROM_MS TO_MS
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";

@@ -106,6 +106,7 @@ section "Try it"
 section Compare
 section "All the time"
 
+# --- the manual ---------------------------------------------------------------
 # Pages whose commands "stoker ..." all run here.
 pages='stoker-tutorial.7 stoker-troubleshooting.7 stoker-containers.7 stoker-operations.7 stoker-security.7 stoker-ci.7 stoker-integrations.7 stoker.1 stoker.7'
 # Replaces names and times by those of this test.

@@ -97,7 +97,7 @@ agree() { # service, function or program
   return "${PIPESTATUS[0]}"
 }
 # On a busy machine the service may get too little CPU time in a few seconds.
-beside_perf() { # service, first pid, command that checks for enough samples
+beside_perf() { # service, first pid, jq condition for enough samples
   local seconds
   for seconds in 6 20 40; do
     beside_perf_for $seconds "$1" "$2"

@@ -1,4 +1,4 @@
-// As share.c with "work". Ends by itself on SIGTERM, for --cpu-prof.
+// Like share.c with "work". Ends by itself on SIGTERM, for --cpu-prof.
 'use strict';
 const { writeSync } = require('fs');
 

@@ -1,5 +1,5 @@
-// As share.c with "work", and with the pages of net/http/pprof at an address
-// that it writes to the file of its argument.
+// Like share.c with "work", but with the pages of net/http/pprof at an address
+// that it writes to the file named by its argument.
 package main
 
 import (

@@ -59,8 +59,8 @@ list_all(struct comparison *c)
 	c->nregressions = c->n;
 }
 
-/* Cuts the profile into blocks, as if each row had been sampled value times in
- * a row. */
+/* Cuts the profile into blocks, as if each row had been sampled value times
+ * without a break. */
 static struct blocks *
 cut(const struct tree *t, enum blocks_what what)
 {

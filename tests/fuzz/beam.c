@@ -8,7 +8,7 @@ static volatile size_t sink; /* so that no read is optimised away */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* The first words are what the head of a module says, and an offset. */
+/* The first words are the head of a module, and an offset. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {

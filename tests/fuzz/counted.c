@@ -1,5 +1,5 @@
 /*
- * Counted files, as a disk or a stranger may have changed them: decoded on a
+ * Counted files, as a disk or an attacker may have changed them: decoded on a
  * base of a few stacks, added up with it, and kept as parts of another sum. The
  * input is what is inside the gzip member of the counts.
  */

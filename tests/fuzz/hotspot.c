@@ -1,6 +1,6 @@
 /*
- * The memory of a process that says it is a JVM: frames that its code was asked
- * about, a table of offsets, then what lies from BASE on.
+ * The memory of a process that pretends to be a JVM: frames to look up in its
+ * code, a table of offsets, then the bytes from BASE on.
  */
 #include "capture/hotspot/hotspot.h"
 #include "capture/host/memory.h"
@@ -13,7 +13,7 @@
 #define STEPS  32
 
 struct head {
-	uint16_t field[HOTSPOT_FIELDS]; /* 0xffff: lacks */
+	uint16_t field[HOTSPOT_FIELDS]; /* 0xffff: missing */
 	uint16_t size[HOTSPOT_SIZES];
 	int16_t constant[HOTSPOT_CONSTANTS];
 	uint16_t major;

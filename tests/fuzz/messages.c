@@ -191,7 +191,7 @@ fetcher_is_there(void *arg)
 	return 0;
 }
 
-/* One whose request is made, one whose reply is read, and one that is sent. */
+/* Adds one whose request is being made, one being read, and one being sent. */
 static void
 add_deliveries(void)
 {

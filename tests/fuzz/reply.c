@@ -1,4 +1,4 @@
-/* Replies of collectors, which are strangers. */
+/* Replies of collectors, which are not trusted. */
 #include "profile/otlp_out.h"
 
 #include <assert.h>

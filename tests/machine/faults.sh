@@ -1,7 +1,7 @@
 #!/bin/bash
 # Faults of a machine in use: processes are killed, the disk fills up, the store
 # is replaced. Nothing that was accepted is lost, everything restarts
-# automatically, and doctor names the line that mends each fault.
+# automatically, and doctor names the line that fixes each fault.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/machine.sh"
@@ -18,7 +18,7 @@ package_installed
 in_machine sh -c 'sed -i "s/^\[continuous\]/&\nwindow = 1s\ngauges = 2s\ncounters = 2s\nmin_free = 0/" /etc/stoker/stoker.conf
   install -D /usr/share/stoker/worker-network.conf /etc/systemd/system/stoker-worker.service.d/network.conf
   systemctl daemon-reload && systemctl restart stoker-worker'
-# These run until the end: other tests have the CPU.
+# These run until the end, so they leave the CPU to other tests.
 for name in burn work; do
   service_unit $name '/usr/local/bin/shares 600 1 2'
   known $name --unit $name.service
@@ -78,7 +78,7 @@ kill_it() { # part: sets killed
     killed=$(victim "$1") && [ "${killed:-0}" -gt 1 ] && in_machine kill -KILL "$killed"
   fi
 }
-whole() { # part, pid of before
+whole() { # part, its previous pid
   local now
   [ "$1" != finisher ] || { healthy; return; }
   now=$(victim "$1") && [ -n "$now" ] && [ "$now" != "$2" ] && healthy &&
@@ -147,7 +147,7 @@ before=$(pids)
 fill() {
   in_machine sh -c '! dd if=/dev/zero of=/var/lib/stoker/fill bs=4k oflag=append conv=notrunc 2>/dev/null'
 }
-full() { fill && "$@"; } # command that is to find it full
+full() { fill && "$@"; } # command that must find the disk full
 check doctor_says_that_the_disk_is_full_and_what_to_do \
   within 40 full doctor_says broken 'worker store' 'make room there'
 check doctor_says_that_the_disk_of_the_api_is_full within 40 full doctor_says broken 'api store' 'make room there'

@@ -9,7 +9,7 @@
 [ "$(id -u)" -eq 0 ] && [ -x /usr/bin/pg_createcluster ] || skip machine/move 'needs root, and PostgreSQL of Debian'
 machine_start
 package_installed
-# Lines of a block, in one shell.
+# Runs the lines of a block in one shell.
 typed() { # page, text of the block, user
   in_machine runuser -u "${3:-root}" -- sh -ec "cd /; $(manual_commands "$1" "$2")"
 }
@@ -34,7 +34,7 @@ in_machine sh -ec "sed -i 's|^#database =.*|database = postgresql:///stoker?host
   systemctl daemon-reload"
 check the_manual_moves_the_store typed stoker-fleet.7 'migrate --from-sqlite'
 check another_migrate_changes_nothing in_machine sh -c "$(manual_commands stoker.conf.5 createdb | tail -n 1)"
-started() { # doctor misses a worker
+started() { # without doctor, which would miss a worker
   in_machine sh -c "$(manual_commands stoker-fleet.7 'systemctl start' | sed '/^stoker doctor/d')" &&
     says 'its keeper runs on' in_machine sh -c "$(manual_commands stoker-fleet.7 'systemctl start' | grep ^stoker)"
 }

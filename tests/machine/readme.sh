@@ -84,7 +84,7 @@ key_works() { wait_for 20 status_is $api/services 200; }
 check the_key_works_in_the_restored_store key_works
 
 # --- the manual --------------------------------------------------------------------
-# Lines of a block, in one shell.
+# Runs the lines of a block in one shell.
 typed() { # page, text of the block, regular expression (all)
   inside "set -e
 $(manual_commands "$1" "$2" | grep -e "${3-}")"

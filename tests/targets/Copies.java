@@ -1,4 +1,4 @@
-/** Copies memory by code that the JVM makes for it: java Copies.java */
+/** Copies memory with code that the JVM generates: java Copies.java */
 public class Copies {
   static final byte[] from = new byte[1 << 20], to = new byte[1 << 20];
 

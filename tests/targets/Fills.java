@@ -15,7 +15,7 @@ public class Fills {
   }
 
   static void fill60() {
-    for (int i = 0; i < 60; i++) keep(new byte[984]); // and a head of 16
+    for (int i = 0; i < 60; i++) keep(new byte[984]); // and a header of 16
   }
 
   static void fill30() {

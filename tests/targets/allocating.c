@@ -1,5 +1,5 @@
 /*
- * Allocates in functions that it counts, and releases at once:
+ * Allocates in functions, counts their allocations, and releases at once:
  * tests/targets/counted.h.
  */
 #define FUNCTIONS(x) \

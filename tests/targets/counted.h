@@ -1,6 +1,6 @@
 /*
  * Targets that include this allocate in functions at a given rate, and count
- * what each function did. They define the functions' names before:
+ * what each function did. They first define the functions' names:
  *
  * 	#define FUNCTIONS(x) x(get_small) x(get_large)
  *

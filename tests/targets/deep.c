@@ -3,10 +3,10 @@
  *
  * 	deep calls|signal|thread|jit
  *
- * calls   main, deep_a, qsort of libc, deep_b, deep_c, raise of libc signal
- * the same below a signal handler's frame thread  the same below a thread's
- * start jit             the same below code that has a frame pointer and no
- * tables
+ * calls   main, deep_a, qsort of libc, deep_b, deep_c, raise of libc
+ * signal  the same below a signal handler's frame
+ * thread  the same below a thread's start
+ * jit     the same below code that has a frame pointer and no tables
  */
 #define _GNU_SOURCE
 #include <pthread.h>

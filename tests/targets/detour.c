@@ -48,7 +48,7 @@ detour_work(double end)
 			sink = sink * 6364136223846793005u + 1;
 }
 
-/* No handler may call stdio, but here it interrupts a loop that does not. */
+/* stdio is unsafe in a handler, but this one interrupts a loop without it. */
 static NOINLINE void
 detour_way(void)
 {

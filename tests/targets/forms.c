@@ -5,7 +5,7 @@
  * 	forms memory	children that share the memory of their parent
  * 	forms nowhere	a program that is in no file system
  * 	forms again	a second libc, in a namespace of the linker
- * 	forms brief	a thread after another, 2 ms each
+ * 	forms brief	one thread after another, 2 ms each
  * 	forms ranks	a thread of real-time priority, and one that may only idle
  * 	forms killed	children that the kernel kills at a system call
  * 	forms ring	waits for timeouts of an io_uring

@@ -27,7 +27,7 @@ leak(void)
 	pthread_cond_signal(&more);
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_lock(&held);
-	abort(); /* main has it */
+	abort(); /* main holds it */
 }
 
 static void *

@@ -2,7 +2,7 @@
  * Its first thread ends after a second; it uses the CPU before and after.
  *
  * 	headless exit	it ends, and another thread goes on
- * 	headless exec	another thread executes this program anew
+ * 	headless exec	another thread executes this program again
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * Keeps memory from operators of C++ in several functions, and writes to FILE
+ * Keeps memory from C++'s operators in several functions, and writes to FILE
  * what each function keeps: lines "FUNCTION OBJECTS BYTES".
  *
  * 	newing FILE [aborts]	the operator ends the program when it fails

@@ -32,7 +32,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static clockid_t partner; /* the clock of the process it takes turns with; 0 */
+static clockid_t partner; /* clock of the process at the other end; 0 */
 static volatile sig_atomic_t asked;
 
 static double
@@ -50,7 +50,7 @@ ask(int signal)
 	asked = signal;
 }
 
-/* Answers whoever has asked. */
+/* Answers SIGUSR1, if it came. */
 static void
 tell(long rounds)
 {
@@ -88,7 +88,7 @@ spin(void)
 }
 
 /* Works below this many calls, whose frames have 64 to 192 bytes more than they
- * need: what programs of C++ have on average. */
+ * need, as C++ programs have on average. */
 static __attribute__((noinline, noclone)) void
 descend(int calls)
 {

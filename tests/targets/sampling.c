@@ -1,6 +1,6 @@
 /*
  * Allocates in functions that it counts (tests/targets/counted.h), and samples
- * its allocations itself: every so many bytes, one at random of those. It
+ * its allocations itself: one at random within each interval of bytes. It
  * reports samples at static probes, if somebody listens:
  * capture/probes/memory_sampler.h.
  */

@@ -1,6 +1,6 @@
 /*
- * Spends its CPU time in three functions, half, three and two tenths of it,
- * in several threads, and says how it really went.
+ * Spends half, three and two tenths of its CPU time in three functions, in
+ * several threads, and prints the true shares.
  *
  *	shares SECONDS [THREADS [BUSY_PERCENT]]
  *

@@ -23,7 +23,7 @@
 #define NOINLINE __attribute__((noinline, noclone))
 #define ROUNDS   60000 /* of work in a hundredth of an order */
 #define SLOWER   3     /* times as much */
-#define ORDERS   400   /* of a report */
+#define ORDERS   400   /* per report */
 
 /* Hundredths of an order. */
 #define FUNCTIONS(F)       \

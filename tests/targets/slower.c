@@ -52,7 +52,7 @@ static struct {
 };
 #define N (sizeof(functions) / sizeof(functions[0]))
 
-#define RAREST 2         /* of RAREST functions, the first one's row */
+#define RAREST 2         /* row of the first of the rarest functions */
 #define PHASE  4         /* seconds, on average */
 static size_t phase = N; /* row of the phase's function; N: no phase */
 
@@ -85,7 +85,7 @@ call(uint64_t x)
 	return functions[i].work(x, rounds * functions[i].percent / 100);
 }
 
-/* Once a second. */
+/* Picks the phase's function, at most once a second. */
 static void
 turn(void)
 {

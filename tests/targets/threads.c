@@ -61,7 +61,7 @@ wait_mutex(void)
 {
 	arrive();
 	pthread_mutex_lock(&held_mutex);
-	abort(); /* main has it */
+	abort(); /* main holds it */
 }
 
 NOINLINE void

@@ -1,5 +1,5 @@
 /*
- * Works in a library, of which another version takes the place every 300 ms.
+ * Works in a library, which is replaced by another version every 300 ms.
  * This file is the library, too, if VERSION is defined:
  *
  * 	gcc -shared -fPIC -DVERSION=1 -o 1 upgrades.c, and 2 likewise

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define REFUSAL 2 /* its row in code */
+#define REFUSAL 2 /* its index in code */
 
 static struct sock_filter code[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

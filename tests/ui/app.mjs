@@ -26,7 +26,7 @@ const focused = page => page.evaluate(() => {
     e.textContent.trim().slice(0, 40)}`;
 });
 
-/* Waits until the element has the focus, by itself. */
+/* Waits until the element has the focus, which the page must give it. */
 async function holds(page, element) {
   await element.waitFor();
   const handle = await element.elementHandle();
@@ -350,7 +350,7 @@ const tests = {
     const page = await inside('/ui/services');
     const dialog = page.locator('dialog[open]');
     const refusal = dialog.getByRole('alert').getByText('no process');
-    /* a start whose look a busy worker leaves unanswered is taken, and fails */
+    /* if a busy worker answers no look, the start is accepted, and fails */
     for (let tries = 0; tries < 5; tries++) {
       await page.getByRole('button', { name: 'Profile now: idle' }).click();
       await dialog.getByText('No process matches').waitFor();
@@ -461,7 +461,7 @@ const tests = {
       r.url().endsWith('flamegraph?format=speedscope')),
     link.getAttribute('href').then(at => other.goto(BASE + at))]);
     same(reply.status(), 200);
-    /* of a look for a module of Node.js, which it can do without */
+    /* eval: speedscope looks for a Node.js module that it can do without */
     same(refused.filter(what => what !== 'eval'), []);
   },
   async a_page_goes_on_by_itself_when_the_server_is_there_again() {
@@ -721,7 +721,7 @@ const tests = {
     await page.locator('td', { hasText: /^cpu\b/ }).waitFor();
     await page.locator('th', { hasText: /^events/ }).waitFor();
     const services = page.locator('tr', { hasText: 'Services, including those' });
-    /* demo, and that of the large profile */
+    /* demo, and the service of the large profile */
     same(await services.locator('td').first().textContent(), '2');
   },
   the_system_page_has_no_violation: judged('/ui/system', page =>

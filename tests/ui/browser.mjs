@@ -81,7 +81,7 @@ async function axe(page, rules) {
     ' ' + n.any.map(a => a.message).join('; ')).join(' | ')}`), []);
 }
 
-/* Nothing is wider than the window. */
+/* Checks that nothing is wider than the window. */
 export const fits = async page => same(await page.evaluate(() =>
   document.documentElement.scrollWidth <= innerWidth ? []
     : [...document.querySelectorAll('body *')]

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The page of the API in a real browser, from a real server and with its policy.
-# A script of tests is added to its own, and run in a wide and a narrow window;
-# also on a page of the manual.
+# A script of tests is added to the page's scripts, and runs in a wide and a
+# narrow window, also on a page of the manual.
 #
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
@@ -20,7 +20,7 @@ sed 's|docs\.js|test.js|; s|</body>|<pre id="report"></pre>&|' \
   >"$STATE/web/docs/manual/test.js"
 sed 's|\.\./manual\.js|test.js|; s|</body>|<pre id="report"></pre>&|' \
   "$B/manual/stoker-glossary.7.html" >"$STATE/web/docs/manual/test.html"
-judge() { # what the names of its tests begin with
+judge() { # prefix for the names of its tests
   sed -n '/<pre id="report">/,/<\/pre>/p' "$STATE/dom" |
     grep -aoE '(not )?ok .*' | sed 's/&lt;/</g; s/&gt;/>/g; s/&amp;/\&/g' |
     sed -E "s/^((not )?ok )/\1$1_/"

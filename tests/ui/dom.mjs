@@ -1,6 +1,6 @@
 /*
- * Prints a page once it shows what it is asked for; fails when four minutes pass
- * without it, and prints what there is.
+ * Prints a page once it contains the pattern. After four minutes without the
+ * pattern, prints the page as it is, and fails.
  *
  *	BROWSER=... NPM=... node dom.mjs ADDRESS PATTERN [WIDTH HEIGHT]
  */

@@ -9,7 +9,7 @@ import { inside, judged, run, same } from './browser.mjs';
 const { FIRST } = process.env;
 const HOSTS = [FIRST, 'second'].sort(), EACH = /^Each of 2/;
 const LENGTH_S = 5;
-const SEEN_S = 15; /* a busy machine shows that a capture runs while it does */
+const SEEN_S = 15; /* long enough for a busy machine to show that it runs */
 
 const host = page => page.getByLabel('Host');
 const running = page => page.getByRole('list', { name: 'Captures that run' });

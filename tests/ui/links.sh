@@ -21,7 +21,7 @@ offered() {
   grep -oE '<ul part="formats">.*</ul>' "$STATE/dom" |
     grep -oE 'href="[^"]*"' | sed 's/href="//; s/"$//; s/&amp;/\&/g'
 }
-all_open() { # how many there must be
+all_open() { # number of formats that the page must offer
   local n=0 url
   while read -r url; do
     [ "$(curl -sS -o "$STATE/body" -w '%{http_code}' "$url")" = 200 ] ||

@@ -91,7 +91,7 @@ for (const [name, [path, ready, enter = inside]] of Object.entries(PAGES)) {
     const page = await enter(path, { height: HEIGHT, reducedMotion: 'reduce' });
     await ready(page);
     await page.waitForFunction(() => !document.querySelector('.skeleton'));
-    /* below a heat map it is a detail */
+    /* below a heat map the graph may begin lower */
     const top = await page.evaluate(() => document.querySelector(
       '.page:not(:has(.heat-map)) [part=canvas]')?.getBoundingClientRect().top ?? 0);
     if (top > MOST_TOP) throw new Error(`the graph begins at ${top} px`);

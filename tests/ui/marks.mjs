@@ -194,7 +194,7 @@ const tests = {
       Math.round((Date.parse(t.dateTime) - from) / 60e3)), at(0)), [11, 14]);
     await rows.first().getByRole('link', { name: 'early' }).click();
     await page.locator('.within', { hasText: 'early' }).waitFor();
-    await page.mouse.move(0, 0); // from a chart that came beneath it
+    await page.mouse.move(0, 0); // off a chart that appeared beneath it
     const said = page.locator('.chart .said');
     await said.filter({ hasText:
       /early costs 3\.9 times as much since .* \(between .* and .*\)/ })

@@ -32,8 +32,8 @@ const withFormat = (address, format) => {
   return url.pathname + url.search;
 };
 
-/* The share of a function in what an address has, by the API and by a sum over
- * the pprof file. */
+/* The share of a function in the profile at an address, by the API and by a
+ * sum over the pprof file. */
 async function shareOf(address, name, column) {
   const url = new URL(address, BASE);
   url.searchParams.delete('format');

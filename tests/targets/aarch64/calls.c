@@ -5,8 +5,8 @@
  *
  * 	calls DIR	writes DIR/maps, DIR/samples (tests/tools/walk.c)
  *
- * main calls call_sort three ways: itself, below a signal handler that ends in
- * code of this program, as musl's do, and in a thread.
+ * main calls call_sort in three ways: directly, in a thread, and below a signal
+ * handler that ends in code of this program, as musl's do.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // A Go program whose CPU time has known shares: heavy 60, middle 30, light
-// 10, of which middle's runs in an inlined function and light's in a generic
-// one. Arguments: how many goroutines work (1); how many seconds (all).
+// 10; middle's is spent in an inlined function, and light's in a generic one.
+// Arguments: number of goroutines that work (1); number of seconds (no end).
 package main
 
 import (

@@ -94,7 +94,7 @@ var history struct {
 	best []uint32
 }
 
-// All workers keep one history: they wait for each other here.
+// All workers share one history, and wait for each other here.
 //
 //go:noinline
 func remember(best uint32) {
@@ -119,7 +119,7 @@ func handle(r *request) {
 
 func replica(key uint32, answer chan<- uint32) { answer <- key * 2654435761 }
 
-// The slower one of two is left behind where there is no room for its answer.
+// The slower of two replicas is left behind if its answer finds no room.
 //
 //go:noinline
 func lookup(key uint32, room int) uint32 {

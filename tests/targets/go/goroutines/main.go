@@ -53,7 +53,7 @@ func deep(n int, c chan int) int {
 	return deep(n-1, c) + 1
 }
 
-// Beyond what is read of a stack at first.
+// Its stack is larger than what is read of one at first.
 //
 //go:noinline
 func wide(n int, c chan int) int {
@@ -97,7 +97,7 @@ func watchTheClock() {
 			atomic.StoreInt64(&longestGap, d)
 		}
 		last = now
-		for i := 0; i < 10000; i++ { // most of the time not in the kernel's page
+		for i := 0; i < 10000; i++ { // keeps most time out of the vdso
 			busy += uint64(i)
 		}
 	}
@@ -204,7 +204,7 @@ func odd() {
 // The number of parked goroutines that were asked for.
 var parked int64
 
-// All but those that are meant to run wait.
+// Returns whether all wait except those that are meant to run.
 func allWait(running int) bool {
 	buf := make([]byte, 1<<20)
 	text := string(buf[:runtime.Stack(buf, true)])

@@ -2,8 +2,8 @@
 //
 //	pages ADDRESSFILE [calm]
 //
-// Writes HOST:PORT to the file when all goroutines stand where they stay. A calm
-// one takes no CPU time that matters.
+// Writes HOST:PORT to the file once all goroutines are where they stay. A calm
+// program uses almost no CPU time.
 package main
 
 import (
@@ -35,7 +35,7 @@ func waitForever() {
 	<-stuck
 }
 
-// Nobody has the other end.
+// Nobody else has the channel.
 func leak() {
 	begun.Done()
 	<-make(chan int)

@@ -42,7 +42,7 @@ static struct {
 } measured[ALL];
 
 static pthread_mutex_t hot = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t *cold; /* in anonymous memory */
+static pthread_mutex_t *cold; /* on the heap */
 static pthread_mutex_t kept = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	pthread_mutex_t robust, lent; /* lent: with priority inheritance */

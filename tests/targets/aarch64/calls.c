@@ -5,7 +5,7 @@
  *
  * 	calls DIR	writes DIR/maps, DIR/samples (tests/tools/walk.c)
  *
- * main calls call_sort in three ways: directly, in a thread, and below a signal
+ * main calls call_sort three ways: directly, in a thread, and below a signal
  * handler that ends in code of this program, as musl's do.
  */
 #define _GNU_SOURCE

@@ -67,7 +67,7 @@ END
 TEST(types_that_only_snapshots_have_are_taken_at_once)
 {
 	ck_assert(ways_at_once("goroutine"));
-	ck_assert(!ways_at_once("memory")); /* of other programs */
+	ck_assert(!ways_at_once("memory")); /* only of some programs */
 	ck_assert(!ways_at_once("cpu"));
 	ck_assert(!ways_at_once("wall"));
 	ck_assert(!ways_at_once("none"));

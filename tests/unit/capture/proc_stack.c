@@ -28,7 +28,7 @@ static struct {
 	uint8_t copy[COPY];
 	unsigned asked; /* questions for more of a stack */
 	unsigned read;  /* questions for other memory */
-	int refuse;     /* error that refuses these questions; 0: answer */
+	int refuse;     /* error that refuses what asked counts; 0: none */
 	bool spoil;     /* answer with bytes that lead nowhere */
 } the;
 

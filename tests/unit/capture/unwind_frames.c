@@ -723,8 +723,8 @@ END
 
 /* --- x86-64 code that no table describes ---------------------------------- */
 
-#define BARE     0x40                 /* where it is, */
-#define TO_LEAVE ((uint64_t)0x20 + 5) /* and other code, that uses rbp */
+#define BARE     0x40                 /* offset of the code */
+#define TO_LEAVE ((uint64_t)0x20 + 5) /* in code that uses rbp */
 
 /* Prepares a call that returns to TO_START, one that returns to leave and ret,
  * and the code. */

@@ -37,7 +37,7 @@ static struct {
 	struct jit_space space;
 	struct interp_codes *codes;
 	void *runtime;
-	uint64_t strings; /* where the next one goes */
+	uint64_t strings; /* where the next string goes */
 } m;
 
 static const int32_t fields[V8_FIELDS] = {

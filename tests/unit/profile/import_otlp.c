@@ -1,7 +1,7 @@
 /*
  * Profiles of OpenTelemetry. Files in tests/data/fuzz/import that begin with
  * otlp were written with the messages of opentelemetry-proto itself; peers.c
- * has what they add up to.
+ * has their totals.
  */
 #include "base/file.h"
 #include "lib/imported.h"

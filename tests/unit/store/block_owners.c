@@ -207,7 +207,8 @@ TEST(ids_of_anothers_blocks_take_no_place_among_what_is_found)
 	test_sql(&t, "SELECT id FROM block", own, sizeof(own));
 	for (int i = 0; i < WINDOW_FOUND_MAX; i++)
 		take(&t.s, OTHER, HERE, BLOCK_FRESH, days_ago(2) + i * MINUTE);
-	/* Gives the others ids that begin like it, and sort before it. */
+	/* Gives the other tenant's blocks ids that begin like own, and sort
+	 * before it. */
 	snprintf(sql, sizeof(sql),
 	         "UPDATE block SET id = '%.*s-' || substr(id, %zu) "
 	         "WHERE tenant = '" OTHER "'",

@@ -283,7 +283,7 @@ TEST(audit_lines_are_the_tenants_newest_first)
 }
 END
 
-/* A line differs from those that are counted in one member. */
+/* Each line that is not counted differs from the first one in one member. */
 static const struct {
 	const char *tenant, *actor, *action;
 	int64_t hours_ago;

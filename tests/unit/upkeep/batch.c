@@ -727,7 +727,7 @@ TEST(a_full_disk_loses_no_window)
 	char ids[MINUTES][WINDOWS][ID_MAX];
 
 	if (test_on_server())
-		return; /* its disk is not this one */
+		return; /* the server uses another disk */
 	add_minutes(&t.s, ids);
 	for (rlim_t bytes = 0; bytes < 16384; bytes += 509) {
 		store_close(&t.s);

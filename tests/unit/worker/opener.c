@@ -85,8 +85,8 @@ is_asked(enum host_op op, enum whom whom)
 
 /* --- the processes -------------------------------------------------------- */
 
-/* Nobody writes there. Only the process that starts the others keeps the other
- * end, so they end when it does, even if it is killed. */
+/* Nobody writes to this pipe. Only the process that starts the others keeps
+ * its other end, so they end when it does, even if it is killed. */
 static int alive[2];
 
 static _Noreturn void

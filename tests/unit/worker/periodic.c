@@ -196,7 +196,7 @@ failed(struct rig *r, enum capture_error e)
 	ck_assert(periodics_done_one(&r->t, &m, fds, r->now_ns));
 }
 
-/* Returns the byte that its reading begins with; 0 if it came without one. */
+/* Returns the first byte of the last START's reading; 0 if it has none. */
 static char
 reading(const struct rig *r)
 {

@@ -16,7 +16,7 @@
 #define WAIT_S 40
 
 struct whole {
-	char targets[64]; /* of this test; others may run beside it */
+	char targets[64]; /* this test's own: others may run beside it */
 	struct test_api api;
 	struct gateway gateway;
 	pid_t worker, target;

@@ -62,7 +62,7 @@
 struct recording {
 	struct timeline *t;
 	struct profile *p;
-	uint32_t *function; /* of each row of p: string of its leaf */
+	uint32_t *function; /* for each row of p: string of its leaf */
 	uint32_t nstretches;
 	double work; /* per second of CPU time; 0: unknown */
 };

@@ -1,7 +1,7 @@
 /*
  * Many hosts of a fleet at once, which ask their centre as workers do: each has
- * an address and connections of its own, sends a block of ten services a minute
- * after that minute is over, and polls at the interval that the centre sets.
+ * a separate address and connections, sends a block of ten services a minute
+ * after that minute has ended, and polls at the interval that the centre sets.
  *
  *	hosts URL CA-FILE TENANT KEYS MINUTES [SPREAD]
  *

@@ -15,8 +15,8 @@
  * process makes such frames, and samples itself for half a second. The least of
  * five times, since interrupts count, too.
  *
- * A context of OpenTelemetry of so many bytes, or what is read of a process of
- * PostgreSQL, takes the place of frames; with nothing there is neither.
+ * An OpenTelemetry context of BYTES bytes, or what is read of a PostgreSQL
+ * process, takes the place of frames; with nothing there is neither.
  *
  * The others do the least of what captures do, until they are killed: interrupt
  * each CPU HZ times a second of its time, by an event that records nothing; or

@@ -38,7 +38,7 @@ trap leave EXIT
 endpoint() { # name, URL
   post /api/v1/services "{\"name\":\"$1\",\"kind\":\"go\",\"pprofUrl\":\"$2\"}" -f -o /dev/null
 }
-declare -A pulling=() # by service and type: the id
+declare -A pulling=() # ids by service and type
 begin() { # service, type [seconds]
   pulling[$1 $2]=$(start "$1" "${3:-1}" "$2")
 }

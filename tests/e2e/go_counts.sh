@@ -3,7 +3,7 @@
 # those that the programs write themselves, plain and stripped. The newest
 # version of Go, or with EVERY=1 all, also position-independent, with cgo and
 # with pages of net/http/pprof: each of these compiles the standard library
-# anew. And a Go service through the API.
+# again. And a Go service through the API.
 #
 # Beside others, first: the counts that are compared hold still, since the
 # program waits for its next order.

@@ -384,7 +384,7 @@ END
 
 /* --- the variable --------------------------------------------------------- */
 
-#define TLS_SIZE 0x123 /* of the file's thread-local storage */
+#define TLS_SIZE 0x123 /* size of the file's TLS */
 #define TLS_AT   0x48  /* the variable in it */
 #define PLACE    0x3000
 

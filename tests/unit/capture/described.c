@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
-#define ROOM     65536u /* of code */
+#define ROOM     65536u /* bytes of code */
 #define COPY     (64 << 10)
 
 /* Source: GDB manual, "Using the Interface" */
@@ -84,7 +84,7 @@ static struct {
 	struct process proc;
 	struct proc_stack stack;
 	uint8_t copy[COPY];
-	char names[1024]; /* of the last stack, innermost first */
+	char names[1024]; /* frames of the last stack, innermost first */
 } the;
 
 static void

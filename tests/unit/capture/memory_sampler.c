@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define AT        UINT64_C(0x401000) /* of the image */
-#define PROBE     UINT64_C(0x401010) /* of a nop, before the image was moved */
+#define AT        UINT64_C(0x401000) /* address of the image */
+#define PROBE     UINT64_C(0x401010) /* a nop, before the image was moved */
 #define SEMAPHORE UINT64_C(0x401020)
 #define MOVED     UINT64_C(0x2000)
 #define NAMES     "\0.note.stapsdt\0.stapsdt.base"

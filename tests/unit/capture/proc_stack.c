@@ -254,7 +254,7 @@ try_always(void)
 	}
 }
 
-/* Below a frame of a megabyte, of which the copy has the lowest page. */
+/* Below a frame of a megabyte, whose lowest page is in the copy. */
 static NOINLINE void
 leap(void)
 {

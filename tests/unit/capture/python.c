@@ -523,7 +523,7 @@ TEST(a_list_without_end_is_left_after_a_while)
 	put(BASE + 8, 0);
 	put(BASE + 0xa100, BASE + 0xa000); /* the list is a loop */
 	ck_assert(!walk_find(python_find, &m.memory, &list, 3, 0, &slot));
-	put(BASE + 0xa100, 16); /* which no memory has */
+	put(BASE + 0xa100, 16); /* an unmapped address */
 	ck_assert(!walk_find(python_find, &m.memory, &list, 3, 0, &slot));
 }
 END

@@ -342,7 +342,7 @@ count(const struct profile *p, const struct truth *t)
 	return n;
 }
 
-#define EACH 20 /* of every kind */
+#define EACH 20 /* threads of each kind */
 
 TEST(every_waiting_thread_is_told_and_none_is_stopped)
 {

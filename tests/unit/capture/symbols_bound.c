@@ -24,7 +24,7 @@ struct answer {
 
 struct world {
 	char dir[PATH_MAX];
-	uint64_t vaddr; /* of an inlined call in each program */
+	uint64_t vaddr; /* address of an inlined call in each program */
 	struct answer want[2];
 	struct symbols_cache *cache;
 };

@@ -218,7 +218,7 @@ TEST(a_jump_out_of_the_gap_ends_a_function_and_one_within_does_not)
 {
 	static const struct {
 		uint8_t jump;
-		uint64_t begin;         /* of the function around the return */
+		uint64_t begin;         /* start of the returning function */
 	} rows[] = {{45, 0}, {46, 16}}; /* to the last byte, past it */
 	const struct code_gap gap = {TEXT, TEXT + 48};
 
@@ -284,7 +284,7 @@ END
 
 /* As many as ClickHouse has, unsorted as the linker leaves them. */
 #define MANY  600000
-#define WIDTH 16 /* of a name, and of a function */
+#define WIDTH 16 /* size of a name, and of a function */
 
 TEST(many_functions_have_their_names_within_seconds_of_cpu_time)
 {

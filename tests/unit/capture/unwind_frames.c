@@ -906,7 +906,7 @@ END
 /*
  *	0x00 keeps  push %rbp; mov %rsp, %rbp; at 4 CFA is rbp+16, and it takes
  *	            room, or not; it waits at 8
- *	0x20 others callers, of which each address is a root
+ *	0x20 others callers; each address is a root
  *	0x60 stubs  see rows
  */
 static const uint8_t kept_frames[] = {

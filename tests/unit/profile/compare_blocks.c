@@ -21,7 +21,7 @@ enum kind {
 	STEADY, /* independent samples */
 	RUNS,   /* a function stays for `length` samples on average */
 	PHASES, /* two mixtures of functions take turns */
-	ROUND,  /* as PHASES, with turns of equal length */
+	ROUND,  /* like PHASES, with turns of equal length */
 	BURSTS, /* steady, but now and then one function has `length` in a
 	           row */
 };

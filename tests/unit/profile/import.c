@@ -1047,7 +1047,7 @@ TEST(perf_script_lasts_from_its_first_sample_to_its_last)
 		{"10.000000", "10.000000", 0},
 		{"12.500000", "10.000000", 0}, /* --deltatime */
 		{"0.000000", "99999999.000000", 99999999000000000},
-		{"0.000000", "100000000.000000", 0}, /* of three years */
+		{"0.000000", "100000000.000000", 0}, /* over three years */
 	};
 	const struct import_ask ask = {
 		.type = "cpu",

@@ -265,7 +265,7 @@ static const char all_of_it[] = "a 3\nb 2\nc 4\n";
 
 static const struct {
 	struct timeline_part parts[2];
-	int64_t counts[3]; /* of the first part, by row */
+	int64_t counts[3]; /* samples in the first part, by row */
 } halves[] = {
 	{{{0, 4000, 0}, {4000, ALL, 0}}, {3, 1, 0}},
 	{{{0, 3999, 0}, {3999, ALL, 0}}, {3, 1, 0}},

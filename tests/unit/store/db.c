@@ -147,7 +147,7 @@ TEST(an_inner_rollback_dooms_the_outer_transaction)
 	store_rollback(&t.s);
 	ck_assert_int_eq(store_commit(&t.s), -ECANCELED);
 	ck_assert_int_eq(services(&t.s), 1);
-	ck_assert_int_eq(store_begin(&t.s), 0); /* and is forgotten */
+	ck_assert_int_eq(store_begin(&t.s), 0); /* the failure is forgotten */
 	ck_assert_int_eq(store_commit(&t.s), 0);
 }
 END

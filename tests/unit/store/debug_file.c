@@ -239,7 +239,7 @@ TEST(a_capture_is_named_when_it_ends_if_its_file_was_pushed)
 	ck_assert_int_eq(put(&t, TEST_TENANT, GNU, "own", id), 0);
 	named_next(&t, next);
 	ck_assert_str_eq(next, session);
-	/* and is there already */
+	/* the file is there already */
 	capture(&t, GNU, session);
 	named_next(&t, next);
 	ck_assert_str_eq(next, session);

@@ -598,7 +598,7 @@ TEST(a_driver_that_is_not_known_or_has_no_endpoint_is_refused)
 	conf.store_bytes = (char *)"s3";
 	conf.s3_endpoint = (char *)"";
 	ck_assert_int_eq(configure(&f, &conf), -EINVAL);
-	conf.store_bytes = (char *)"db"; /* which is a file here */
+	conf.store_bytes = (char *)"db"; /* but this store uses files */
 	ck_assert_int_eq(configure(&f, &conf), -EINVAL);
 	conf.store_bytes = (char *)"file";
 	ck_assert_int_eq(configure(&f, &conf), 0);

@@ -27,7 +27,7 @@
 #define MAX_BYTES ((size_t)16 << 20)
 #define MINUTE_MS INT64_C(60000)
 #define T0        (28000000 * MINUTE_MS)
-#define WINDOWS   6 /* of a minute */
+#define WINDOWS   6 /* in a minute */
 #define FRAMES    40
 
 /* Makes a profile whose stacks recur: about 3 KB of pprof. */
@@ -213,7 +213,7 @@ TEST(windows_of_a_minute_are_kept_as_counts_of_its_stacks)
 END
 
 #define MINUTES 4
-#define HOUR    (T0 + 100 * MINUTE_MS) /* the hours around T0 are over */
+#define HOUR    (T0 + 100 * MINUTE_MS) /* the hours around T0 have ended */
 
 static void
 add_minutes(struct store *s, char ids[MINUTES][WINDOWS][ID_MAX])
@@ -281,7 +281,7 @@ TEST(minutes_of_an_hour_and_their_windows_are_counts_of_its_stacks)
 		ck_assert_int_lt(m.length, before[i] / 2);
 		check_minute(&t.s, &m);
 	}
-	if (!test_on_server()) /* which has no file to verify */
+	if (!test_on_server()) /* a server has no file to verify */
 		ck_assert_int_eq(stock_flaws(t.dir, false, FLAW_DAMAGED), 0);
 }
 END

@@ -415,7 +415,7 @@ TEST(only_who_may_be_is_asked_and_not_again_and_again)
 	m.processes[0].pid = r.child;
 	ck_assert_int_eq(ask(&j, &g, r.child), -EPERM);
 	grants_add(&g, &m);
-	ck_assert_int_eq(ask(&j, &g, r.child), -EPERM); /* of another kind */
+	ck_assert_int_eq(ask(&j, &g, r.child), -EPERM); /* another kind */
 	m.what = WORKER_MAY_ASK;
 	grants_add(&g, &m);
 	ck_assert_int_eq(ask(&j, &g, r.child), 0);

@@ -99,7 +99,7 @@ static const struct {
 } spoiled[] = {
 	{0, 0},                        /* another boot */
 	{0, sizeof(struct marks) / 2}, /* cut off */
-	{sizeof(struct marks), 0},     /* of another layout */
+	{sizeof(struct marks), 0},     /* another layout */
 };
 
 TEST_EACH(a_journal_of_another_boot_or_layout_is_emptied, spoiled)

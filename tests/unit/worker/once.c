@@ -24,7 +24,7 @@
 struct captured {
 	char dir[64];
 	pid_t pids[MAX_TARGETS];
-	int out[MAX_TARGETS], in[MAX_TARGETS]; /* of the targets */
+	int out[MAX_TARGETS], in[MAX_TARGETS]; /* the targets' pipes */
 	size_t n;
 	struct buf report, stacks;
 };

@@ -26,7 +26,7 @@
 #define OTHER_PID 1
 
 struct opener {
-	int rc[HOST_OPS];     /* of each question */
+	int rc[HOST_OPS];     /* result of each question */
 	int asked[HOST_OPS];  /* how often */
 	int rc_init;          /* result of EXE for process 1 */
 	const char *kallsyms; /* NULL: an empty file */

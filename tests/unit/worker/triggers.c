@@ -15,7 +15,7 @@
 struct rig {
 	struct test_store store;
 	struct watches watches;
-	struct watch watch; /* of the first tenant */
+	struct watch watch; /* the first tenant's */
 	struct triggers t;
 	char series[ID_MAX], own[ID_MAX], theirs[ID_MAX];
 };

@@ -462,7 +462,7 @@ put_shifted_among(struct test_api *a, int others)
 		CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
 
 		buf_addf(&text, "main;f %d\nmain;g %d\n",
-		           (i < 50 ? 6 : 18) + i % 3, 80 + i % 7);
+		         (i < 50 ? 6 : 18) + i % 3, 80 + i % 7);
 		for (int k = 0; k < others; k++)
 			buf_addf(&text, "main;once_%d_%d 1\n", i, k);
 		put(a, T0 + i * 10 * S, buf_str(&text), id);

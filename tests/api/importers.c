@@ -156,8 +156,7 @@ TEST(a_file_that_ends_its_reader_costs_one_upload_and_nobody_waits)
 			ck_assert_int_eq(kill(importer, SIGCONT), 0);
 		ended_well(client);
 	}
-	for (int i = 0; i < a.n;
-	     i++) /* no process of the pool has ended */
+	for (int i = 0; i < a.n; i++) /* no process of the pool has ended */
 		ck_assert_int_eq(waitpid(a.pids[i], NULL, WNOHANG), 0);
 	succeeds(&a, UPLOAD, "a;b 3\n", 6, 201);
 }

@@ -5,8 +5,8 @@
  * Source: prometheus.io/docs/practices/naming; promtool check metrics of
  * Prometheus 2.42.
  */
-#include "base/file.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "lib/api_short.h"
 #include "lib/folded.h"
 #include "lib/windows.h"

@@ -285,8 +285,8 @@ END
 TEST(a_clock_that_is_off_is_shown_of_every_worker)
 {
 	CLEANUP_API struct test_api a = test_api(1, "");
-	CLEANUP_REPLY struct client_reply ready = {0}, list = {0}, metrics = {0},
-					  well = {0};
+	CLEANUP_REPLY struct client_reply ready = {0}, list = {0},
+					  metrics = {0}, well = {0};
 
 	well = ask(&a, (struct ask){.path = "/readyz"});
 	ck_assert_str_eq(reply_text(&well, "clocks"), "ok");
@@ -304,10 +304,10 @@ TEST(a_clock_that_is_off_is_shown_of_every_worker)
 	                                          "clockOffsetSeconds")),
 		-600);
 	metrics = ask(&a, (struct ask){.path = "/metrics", .scraper = true});
-	ck_assert_ptr_nonnull(strstr(
-		buf_str(&metrics.body),
-		"stoker_host_clock_offset_seconds{host=\"" TEST_HOST
-		"\"} -600.000\n"));
+	ck_assert_ptr_nonnull(
+		strstr(buf_str(&metrics.body),
+	               "stoker_host_clock_offset_seconds{host=\"" TEST_HOST
+	               "\"} -600.000\n"));
 }
 END
 

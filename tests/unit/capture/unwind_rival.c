@@ -156,9 +156,10 @@ TEST(stacks_are_walked_alike_from_pc_and_sp_alone)
 		    s->regs[PERF_REG_X86_CX] != s->regs[PERF_REG_X86_IP])
 			continue;
 		blocked++;
-		bare.end = unwind_blocked(
-			u, s->regs[PERF_REG_X86_IP], s->regs[PERF_REG_X86_SP],
-			NULL, s->stack, s->stack_len, bare.pcs, MAX_FRAMES, &bare.n);
+		bare.end = unwind_blocked(u, s->regs[PERF_REG_X86_IP],
+		                          s->regs[PERF_REG_X86_SP], NULL,
+		                          s->stack, s->stack_len, bare.pcs,
+		                          MAX_FRAMES, &bare.n);
 		if (!same(&full, &bare)) {
 			differ++;
 			print(c, "all registers", &full);

@@ -378,9 +378,9 @@ TEST(a_process_that_a_capture_names_may_be_asked_about_with_its_children)
 {
 	static const enum whom granted[] = {NAMED, CHILD, ORPHAN};
 	static const enum host_op ops[] = {
-		HOST_MAPS,   HOST_TASKS, HOST_NAMES,     HOST_EXE_LINK,
-		HOST_RANGES, HOST_LINKS, HOST_PID_SPACE, HOST_TITLE,
-		HOST_SETTINGS};
+		HOST_MAPS,      HOST_TASKS,  HOST_NAMES,
+		HOST_EXE_LINK,  HOST_RANGES, HOST_LINKS,
+		HOST_PID_SPACE, HOST_TITLE,  HOST_SETTINGS};
 	const struct seen *s = seen_by(BY_ITS_SOCKET);
 
 	for (size_t i = 0; i < ARRAY_LEN(granted); i++) {

@@ -6,19 +6,9 @@
 # Beside others: no time is claimed.
 set -u
 . tests/lib/e2e.sh
-limit_of() { sed -n 's/^MemoryMax=//p' "systemd/stoker-$1.service"; }
-limit=$(limit_of api)
-# The controller is in the hierarchy of version 1 or 2.
-for root in /sys/fs/cgroup/memory /sys/fs/cgroup; do
-  group=$root/stoker-$$
-  mkdir "$group" 2>/dev/null || continue
-  for most in "$group/memory.limit_in_bytes" "$group/memory.max"; do
-    [ ! -e "$most" ] || break 2
-  done
-  rmdir "$group"
-  most=
-done
-[ -n "${most-}" ] || { echo 'skip requests_under_the_limit: this machine limits no memory'; exit 0; }
+. tests/lib/groups.sh
+limit=$(sed -n 's/^MemoryMax=//p' systemd/stoker-api.service)
+group=$(memory_group api "$limit") || { echo 'skip requests_under_the_limit: this machine limits no memory'; exit 0; }
 LEAVE=leave
 maps=()
 leave() {
@@ -27,7 +17,7 @@ leave() {
   rm -f "${maps[@]}"
   for name in jit1 jit2 jit3; do process_stop $name; done
   e2e_stop
-  rmdir "$group" "$group-worker" || echo "not ok no_process_is_left_in_its_group"
+  rmdir "$group" ${worker_group-} || echo "not ok no_process_is_left_in_its_group"
 }
 POOL=4 HEAVY=2
 # The worker gets little memory; all other memory of its parts is a constant.
@@ -36,14 +26,9 @@ max_captures = 6"
 API_CONF='request_time = 1h
 kept_bytes = 0'
 e2e_start jit
-echo "$limit" >"$most"
-limit_file=${most##*/}
 pool() { pgrep -x stoker-api -P "$(<"$STATE/pid/api")"; }
 pool | while read -r pid; do echo "$pid" >"$group/cgroup.procs"; done
 before=$(pool | sort)
-ended() { sed -n 's/^oom_kill //p' "$1/memory.oom_control" "$1/memory.events" 2>/dev/null; } # group
-# Prints the memory that the kernel cannot reclaim.
-anonymous() { sed -n 's/^\(total_rss\|anon\) //p' "$1/memory.stat"; }
 
 post /api/v1/services '{"name":"wide","match":{"exe":"/usr/bin/wide"}}' -o /dev/null
 sessions="/api/v1/profiling/sessions?service=wide&type=cpu"
@@ -103,11 +88,10 @@ check some_requests_are_answered grep -q '^20[01]$' "$codes"
 own() { stoker_cli doctor --config "$STATE/stoker.conf" --json | jq -r '.[] | select(.check == "memory").found' |
   sed -n 's/.* \([0-9]*\) MiB for the worker.*/\1/p'; }
 limit=$(own)
-mkdir "$group-worker"
-echo "${limit}M" >"$group-worker/$limit_file"
+worker_group=$(memory_group worker "${limit}M") || exit 1
 # A loader ends by itself.
 worker() { echo "$(<"$STATE/pid/worker")"; pgrep -P "$(<"$STATE/pid/worker")" 'stoker-[^l]'; }
-worker | while read -r pid; do echo "$pid" >"$group-worker/cgroup.procs"; done
+worker | while read -r pid; do echo "$pid" >"$worker_group/cgroup.procs"; done
 parts=$(worker | sort)
 awk 'BEGIN { for (i = 0; i < 1000000; i++) printf "%x 8 compiled_%d\n", 4096 + i * 8, i }' >"$STATE/many.map"
 for i in 1 2 3; do
@@ -127,7 +111,7 @@ for id in "${ids[@]}"; do
   waits+=($!)
 done
 while kill -0 "${waits[@]}" 2>/dev/null; do
-  now=$(anonymous "$group-worker")
+  now=$(anonymous "$worker_group")
   [ "${now:-0}" -le "$most" ] || most=$now
   read -rt 0.02 <> <(:) || :
 done
@@ -136,5 +120,5 @@ is_named() { # id
   [ "$(finished "$1" | jq -r .status)" = completed ] && api GET "$P/$1/flamegraph?format=folded" | grep -q compiled_at_run_time
 }
 for i in 0 1 2; do check "capture_${i}_of_a_program_that_names_a_million_is_complete" is_named "${ids[i]}"; done
-check no_process_of_the_worker_is_ended_for_its_memory equal "$(ended "$group-worker")" 0
+check no_process_of_the_worker_is_ended_for_its_memory equal "$(ended "$worker_group")" 0
 check no_part_of_the_worker_has_ended equal "$(comm -23 <(echo "$parts") <(worker | sort))" ''

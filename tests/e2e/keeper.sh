@@ -6,10 +6,17 @@
 # Beside others: it waits for events.
 . "$(dirname "$0")/../lib/e2e.sh"
 . tests/lib/pg.sh
+. tests/lib/groups.sh
 [ -n "$pg_bin" ] || { echo 'skip keeper: PostgreSQL is not installed'; exit 0; }
 POOL=2 HEAVY=1
 e2e_start
-leave() { process_stop one; process_stop two; pg_stop; e2e_stop; }
+leave() {
+  process_stop one
+  process_stop two
+  [ -z "${group-}" ] || rmdir "$group" || echo 'not ok no_process_is_left_in_its_group'
+  pg_stop
+  e2e_stop
+}
 trap leave EXIT
 process_stop worker
 process_stop api
@@ -83,5 +90,24 @@ check bytes_of_removed_profiles_are_dropped wait_for 40 dropped
 stoker_cli service remove shop >/dev/null
 emptied() { [ "$(sql 'SELECT COUNT(*) FROM blob_bytes')" = 0 ]; }
 check a_removed_service_leaves_no_bytes wait_for 90 emptied
+
+# Profiles whose stacks all differ take most memory when they are added up.
+# The keeper is one process; its children are of its group.
+if group=$(memory_group keeper "$(sed -n 's/^MemoryMax=//p' systemd/stoker-keeper.service)"); then
+  one=$(<"$STATE/pid/one")
+  echo "$one" >"$group/cgroup.procs"
+  for i in {0..11}; do
+    "$B/tests/tools/wide" "$i" 50000 36 20000 >"$STATE/wide"
+    at=$((now - 9000 + i * 120))
+    api POST "/ingest?name=wide&format=pprof&from=${at}000000000&until=$((at + 10))000000000" \
+      -H 'Content-Type: application/octet-stream' --data-binary "@$STATE/wide" -o /dev/null
+  done
+  all_are_added_up() { equal "$(sql 'SELECT MIN(level) FROM profile_window')" 2; }
+  check profiles_of_many_stacks_are_added_up_within_the_memory_of_the_unit wait_for 120 all_are_added_up
+  check no_keeper_is_ended_for_its_memory equal "$(ended "$group") $(<"$STATE/pid/one")" "0 $one"
+else
+  echo 'skip profiles_of_many_stacks_are_added_up_within_the_memory_of_the_unit: this machine limits no memory'
+fi
+
 process_stop one
 check metrics_report_that_no_keeper_is_alive wait_for 20 alive 0

@@ -22,7 +22,7 @@
 #define HOST_MAX_FILE   ((int64_t)4 << 30) /* bytes of a target's file */
 #define HOST_MAX_SOURCE ((int64_t)4 << 20) /* bytes of a file of source text */
 #define HOST_BUILD_ID   20                 /* longest that perf reports */
-#define HOST_MAX_FDS    10
+#define HOST_MAX_FDS    11
 #define HOST_EXPECT     256  /* stack bytes that must match */
 #define HOST_MAX_LIST   1000 /* numbers in one question */
 /* Limit of threads in one answer of TASKS and NAMES; the answer for a process
@@ -79,6 +79,16 @@ struct host_thread {
 	int32_t inner; /* tid in its pid namespace, if the question asks */
 	char name[HOST_COMM_MAX]; /* NUL-terminated; any bytes */
 };
+
+/* The program of a process. Its link and the start of its command line, as
+ * /proc has them, follow. */
+struct host_program {
+	int32_t pid;
+	uint32_t link, command; /* bytes; link 0: it cannot be read */
+};
+
+#define HOST_MAX_PROGRAMS  64 /* in one answer */
+#define HOST_PROGRAM_BYTES (sizeof(struct host_program) + 2 * HOST_MAX_PATH)
 
 /* Resources that a process has used since it started. */
 struct host_usage {

@@ -116,21 +116,18 @@ worker_may_look(int events, const char *id, const int32_t *pids,
 }
 
 int
-worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH])
+worker_programs(int sock, const int32_t *pids, size_t n, struct buf *out)
 {
-	struct host_ask ask = {.op = HOST_EXE_LINK, .pid = pid};
-	struct host_reply reply;
-	int fds[HOST_MAX_FDS];
-	size_t nfds = 0;
-	int rc = worker_ask(sock, &ask, &reply, fds, &nfds);
+	struct host_ask ask = {.op = HOST_PROGRAMS, .count = (uint32_t)n};
+	struct host host = worker_host(&sock);
+	CLEANUP_FD int fd = -1;
+	int rc;
 
-	for (size_t i = 0; i < nfds; i++)
-		close(fds[i]);
-	if (!rc)
-		rc = reply.error;
-	if (!rc)
-		memcpy(out, reply.text, HOST_MAX_PATH);
-	return rc;
+	if (n > HOST_MAX_PROGRAMS)
+		return -E2BIG;
+	memcpy(ask.list, pids, n * sizeof(*pids));
+	rc = host_fd(&host, &ask, &fd);
+	return rc ?: fd_read_all(fd, out);
 }
 
 void

@@ -415,8 +415,14 @@ worker_may(int events, enum worker_may what, uint64_t duration_ms,
  */
 MUST_CHECK int worker_may_look(int events, const char *id, const int32_t *pids,
                                const uint64_t *starts, size_t n);
-/* Reads the link /proc/PID/exe; -errno. */
-MUST_CHECK int worker_exe_link(int sock, int32_t pid, char out[HOST_MAX_PATH]);
+/*
+ * Reads the programs of processes.
+ *   Shape    pids[n], n up to HOST_MAX_PROGRAMS; out: those of host.def, in the
+ *            order of pids
+ *   Errors   -ETIMEDOUT one of them does not answer; -errno
+ */
+MUST_CHECK int
+worker_programs(int sock, const int32_t *pids, size_t n, struct buf *out);
 /* Reads the pid from a pid file of this host; -errno. */
 MUST_CHECK int worker_pid_file(int sock, const char *path, int32_t *out);
 /*

@@ -120,6 +120,12 @@ opener_complete(struct opener *o, uint32_t op, int client, struct answer *out);
  *   Errors   -EMFILE the maximum is reached
  */
 MUST_CHECK int opener_add_client(struct opener *o, int fd);
+/* Returns a thread through which the memory and files of a process can be read.
+ * If the first thread ends, they can't be read through it, even while other
+ * threads go on. */
+int32_t opener_thread(int32_t pid);
+/* Hands out a copy of bytes, in a memfd. Errors: -errno */
+MUST_CHECK int answer_give(const void *p, size_t n, struct answer *out);
 /* Handlers return 0 or -errno and put descriptors into out. */
 #define HOST_OP(op, handler, whose, by, doc)                                 \
 	MUST_CHECK int handler(struct opener *o, const struct host_ask *ask, \

@@ -1,6 +1,7 @@
 #include "opener.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/proc_exec.h"
@@ -13,8 +14,10 @@
 #include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #define REFUSED_NS (60 * NS_PER_S) /* between two log lines */
 
@@ -149,11 +152,8 @@ has_program(int32_t tid)
 	return readlink(path, to, sizeof(to)) >= 0 || errno != ENOENT;
 }
 
-/* Returns a thread through which the memory and files of a process can be read.
- * If the first thread ends, they can't be read through it, even while other
- * threads go on. */
-static int32_t
-thread_of(int32_t pid)
+int32_t
+opener_thread(int32_t pid)
 {
 	CLEANUP_FOLDER DIR *tasks = NULL;
 	int32_t tid;
@@ -181,7 +181,7 @@ check(struct opener *o, struct host_ask *ask, int client)
 	if (rc == -EPERM)
 		note_refusal(o, ask);
 	if (!rc && is_of_all_threads(ask->op))
-		ask->pid = thread_of(ask->pid);
+		ask->pid = opener_thread(ask->pid);
 	return rc;
 }
 
@@ -239,6 +239,19 @@ opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
 	opener_handle(o, &checked, client, in, out);
 	opener_complete(o, checked.op, client, out);
 	return true;
+}
+
+int
+answer_give(const void *p, size_t n, struct answer *out)
+{
+	CLEANUP_FD int fd = memfd_create("stoker-answer", MFD_CLOEXEC);
+	int rc = fd < 0 ? -errno : fd_write_all(fd, p, n);
+
+	if (!rc && lseek(fd, 0, SEEK_SET))
+		rc = -errno;
+	if (!rc)
+		give(out, TAKE_FD(fd));
+	return rc;
 }
 
 static int

@@ -562,20 +562,6 @@ open_source(struct opener *o, const struct host_ask *ask, struct answer *out)
 
 /* --- memory --------------------------------------------------------------- */
 
-static int
-to_memfd(const void *p, size_t n, int *out)
-{
-	CLEANUP_FD int fd = memfd_create("stoker-memory", MFD_CLOEXEC);
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = fd_write_all(fd, p, n);
-	if (!rc)
-		*out = TAKE_FD(fd);
-	return rc;
-}
-
 /* Copies as much as can be read of size bytes at address. */
 static int
 copy_memory(int32_t pid, uint64_t address, size_t size, char **out, size_t *n)
@@ -599,17 +585,6 @@ copy_memory(int32_t pid, uint64_t address, size_t size, char **out, size_t *n)
 	return 0;
 }
 
-static int
-give_memory(const char *p, size_t n, struct answer *out)
-{
-	int fd = -1;
-	int rc = to_memfd(p, n, &fd);
-
-	if (!rc)
-		out->fds[out->nfds++] = fd;
-	return rc;
-}
-
 int
 read_memory(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
@@ -623,7 +598,7 @@ read_memory(struct opener *o, const struct host_ask *ask, struct answer *out)
 	if (n < sizeof(elf_magic) ||
 	    memcmp(copy, elf_magic, sizeof(elf_magic)) != 0)
 		return -ENOEXEC;
-	return give_memory(copy, n, out);
+	return answer_give(copy, n, out);
 }
 
 /*
@@ -649,7 +624,7 @@ read_stack(struct opener *o, const struct host_ask *ask, struct answer *out)
 		return -EFAULT;
 	if (memcmp(copy, ask->expect, overlap) != 0)
 		return -ESTALE;
-	return give_memory(copy + overlap, n - overlap, out);
+	return answer_give(copy + overlap, n - overlap, out);
 }
 
 /* --- threads -------------------------------------------------------------- */
@@ -676,5 +651,5 @@ list_tasks(struct opener *o, const struct host_ask *ask, struct answer *out)
 	int rc = read_tasks(ask->pid, &tids);
 
 	(void)o;
-	return rc ? rc : give_memory(tids.p, tids.len, out);
+	return rc ? rc : answer_give(tids.p, tids.len, out);
 }

@@ -140,12 +140,22 @@ idle(struct readers *r, bool loads)
 static struct reader_of
 of(const struct host_ask *ask)
 {
-	int32_t pid = ask->op == HOST_SHARED ? ask->list[1] : ask->pid;
+	int32_t pid = ask->op == HOST_SHARED     ? ask->list[1]
+	              : ask->op == HOST_PROGRAMS ? ask->list[0]
+	                                         : ask->pid;
 	size_t n = pid > 0 ? 0 : strnlen(ask->path, sizeof(ask->path));
 
+	if (ask->op == HOST_PROGRAMS && ask->count != 1)
+		return (struct reader_of){0};
 	if (pid > 0)
 		return (struct reader_of){.pid = pid};
 	return (struct reader_of){.start_time = hash_bytes(ask->path, n)};
+}
+
+static bool
+is_nobody(struct reader_of who)
+{
+	return !who.pid && !who.start_time;
 }
 
 static void
@@ -155,16 +165,56 @@ find_start(struct reader_of *who)
 		who->start_time = proc_start_time(who->pid);
 }
 
+/* Returns the group of a process: its user, and its unit or, without one, its
+ * control groups; 0 if it has ended. None of these files blocks its reader. */
+static uint64_t
+group_of(int32_t pid)
+{
+	CLEANUP_BUF struct buf text = BUF_INIT(BUF_MAX_SMALL);
+	char unit[PROC_UNIT_MAX] = "";
+	const char *where = unit;
+	uint32_t uid;
+
+	if (proc_read(AT_FDCWD, pid, "status", &text) ||
+	    proc_parse_uid(buf_str(&text), &uid) ||
+	    proc_read(AT_FDCWD, pid, "cgroup", &text))
+		return 0;
+	proc_parse_unit(buf_str(&text), unit);
+	if (!*unit)
+		where = buf_str(&text);
+	return hash_pair(uid, hash_bytes(where, strlen(where)));
+}
+
+static bool
+holds(const struct reader_held *h, int64_t now_ns)
+{
+	return h->until_ns > now_ns || h->reader;
+}
+
+static bool
+is_of_group(const struct reader_held *h)
+{
+	return !h->of.pid && h->group;
+}
+
 static bool
 is_held(const struct readers *r, struct reader_of who)
 {
 	int64_t now = clock_mono_ns();
+	uint64_t group = 0;
 	bool found = false;
 
 	for (size_t i = 0; i < READERS_HELD; i++) {
 		const struct reader_held *h = &r->held[i];
 
-		if ((h->until_ns <= now && !h->reader) || h->of.pid != who.pid)
+		if (!holds(h, now))
+			continue;
+		if (is_of_group(h) && who.pid) {
+			group = group ?: group_of(who.pid);
+			if (h->group == group)
+				return true;
+		}
+		if (h->of.pid != who.pid)
 			continue;
 		if (!found)
 			find_start(&who);
@@ -195,24 +245,39 @@ entry_of(struct readers *r, struct reader_of who)
 	return first;
 }
 
-/* Notes the process that a reader waited for. Returns how many seconds it is
- * left alone: twice as long as the last time, unless it has answered for as
- * long since. */
-static int
-hold(struct readers *r, struct reader *reader)
+/* Holds a subject: for twice as long as the last time, unless readers had their
+ * answers for as long since. */
+static struct reader_held *
+hold(struct readers *r, struct reader_of who, uint64_t group)
 {
 	const int64_t now = clock_mono_ns();
-	struct reader_held *h;
+	struct reader_held *h = entry_of(r, who);
 
-	find_start(&reader->of);
-	h = entry_of(r, reader->of);
 	h->seconds = now < h->until_ns + h->seconds * NS_PER_S ? 2 * h->seconds
 	                                                       : READERS_HELD_S;
 	if (h->seconds > READERS_HELD_MAX_S)
 		h->seconds = READERS_HELD_MAX_S;
 	h->until_ns = now + h->seconds * NS_PER_S;
-	h->reader = reader->pid;
-	return h->seconds;
+	h->group = group;
+	return h;
+}
+
+/* Holds the group of a process if enough of its processes are held. */
+static void
+hold_group(struct readers *r, const struct reader_held *last)
+{
+	const struct reader_of group = {.start_time = last->group};
+	const int64_t now = clock_mono_ns();
+	unsigned n = 0;
+
+	for (size_t i = 0; i < READERS_HELD; i++)
+		n += r->held[i].of.pid && r->held[i].group == last->group &&
+		     holds(&r->held[i], now);
+	if (!last->group || n < READERS_GROUP)
+		return;
+	log_warn("%u processes of one user and unit, process %d among them, do "
+	         "not answer: none of that user and unit is read for %d s",
+	         n, last->of.pid, hold(r, group, last->group)->seconds);
 }
 
 void
@@ -241,6 +306,19 @@ copy_room(struct readers *r)
 	return left < READERS_COPY_BYTES ? left : READERS_COPY_BYTES;
 }
 
+static void
+leave_out_held(const struct readers *r, struct host_ask *ask)
+{
+	uint32_t n = 0;
+
+	if (ask->count > HOST_MAX_LIST)
+		return; /* the handler refuses it */
+	for (uint32_t i = 0; i < ask->count; i++)
+		if (!is_held(r, (struct reader_of){.pid = ask->list[i]}))
+			ask->list[n++] = ask->list[i];
+	ask->count = n;
+}
+
 int
 readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
 {
@@ -253,6 +331,8 @@ readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
 
 	if (rc)
 		return rc;
+	if (ask->op == HOST_PROGRAMS)
+		leave_out_held(r, &m.ask);
 	rc = row->pid && !loads
 	             ? msg_send(row->socket, &m, sizeof(m), &in, in >= 0)
 	             : -EPIPE;
@@ -361,11 +441,20 @@ state_of(const struct reader *row)
 	               : proc_parse_state(buf_str(&text));
 }
 
+/* How long a reader may wait for its subject, in seconds. */
+static int
+wait_of(const struct reader *row)
+{
+	return row->op == HOST_PROGRAMS ? READERS_LIST_S : READERS_WAIT_S;
+}
+
 /* Logs why a reader does not answer, and returns the error. One that was
  * stopped says nothing about its process, which the next one reads. */
 static int
 blame(struct readers *r, struct reader *row)
 {
+	struct reader_held *h;
+
 	if (opener_loads(row->op)) {
 		log_warn("the kernel did not load the programs of %s within %d "
 		         "s, or the process that has it do so was stopped",
@@ -378,11 +467,17 @@ blame(struct readers *r, struct reader *row)
 		         row->of.pid);
 		return -EIO;
 	}
+	if (is_nobody(row->of)) /* the client asks about one after another */
+		return -ETIMEDOUT;
+	find_start(&row->of);
+	h = hold(r, row->of, row->of.pid ? group_of(row->of.pid) : 0);
+	h->reader = row->pid;
 	log_warn("process %d: %s was not answered within %d s: its memory or a "
 	         "file system that it uses does not answer, and it is not read "
 	         "for %d s",
-	         row->of.pid, opener_name(row->op), READERS_WAIT_S,
-	         hold(r, row));
+	         row->of.pid, opener_name(row->op), wait_of(row), h->seconds);
+	if (row->of.pid)
+		hold_group(r, h);
 	return -ETIMEDOUT;
 }
 
@@ -410,7 +505,7 @@ is_late(const struct reader *row, int64_t now_ns)
 {
 	int64_t waited = now_ns - row->since_ns;
 
-	if (waited < READERS_WAIT_S * NS_PER_S || has_answered(row))
+	if (waited < wait_of(row) * NS_PER_S || has_answered(row))
 		return false;
 	if (waited >= READERS_SLOW_S * NS_PER_S)
 		return true;
@@ -426,7 +521,7 @@ readers_expire(struct opener *o)
 
 	for (size_t i = 0; i < OPENER_MAX_CLIENTS; i++) {
 		struct reader *row = &o->readers.rows[i];
-		int64_t until = row->since_ns + READERS_WAIT_S * NS_PER_S;
+		int64_t until = row->since_ns + wait_of(row) * NS_PER_S;
 
 		if (!row->busy)
 			continue;

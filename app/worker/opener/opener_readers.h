@@ -10,7 +10,9 @@
  * that captures of other processes wait only once; for twice as long if it
  * happens again soon after. If the read survives even the kill, nothing is read
  * from the process until the reader has ended. A reader that is runnable waits
- * for a CPU, not for the target, and has more time.
+ * for a CPU, not for the target, and has more time. If several processes of one
+ * user in one unit or container are not read, none of that group is: a hostile
+ * user can start any number of them.
  *
  * A loader is such a child, too, but for one question, and with the opener's
  * own filter: it may load programs into the kernel.
@@ -27,7 +29,9 @@
 #define OPENER_MAX_CLIENTS 80 /* analyser, scheduler, finishers */
 #define READERS_WAIT_S     5  /* for one answer */
 #define READERS_SLOW_S     60 /* for one answer when CPUs are busy */
-#define READERS_HELD       64 /* processes that are not read for a while */
+#define READERS_LIST_S     1  /* for the programs of a list of processes */
+#define READERS_HELD       64 /* subjects that are not read for a while */
+#define READERS_GROUP      3  /* held processes, after which their group is */
 #define READERS_HELD_S     60 /* at first; twice as long if again soon after */
 #define READERS_HELD_MAX_S 3600
 /* Limits of copies of targets' files (opener_files.c): one file, one hour. */
@@ -36,10 +40,11 @@
 
 struct opener;
 
-/* The subject of a question: a process, or a path of the host. */
+/* The subject of a question: a process, or a path of the host; or a group of
+ * processes. Zeros: none. */
 struct reader_of {
-	uint64_t start_time; /* of the process, or the hash of the path */
-	int32_t pid;         /* 0: the subject is a path */
+	uint64_t start_time; /* of the process; else the hash of the subject */
+	int32_t pid;         /* 0: the subject is no process */
 };
 
 struct reader {
@@ -54,6 +59,7 @@ struct reader {
 
 struct reader_held {
 	struct reader_of of;
+	uint64_t group; /* of the process, or the subject itself; 0: none */
 	int64_t until_ns;
 	int seconds;  /* how long it is held this time; 0: unused */
 	pid_t reader; /* killed reader that has not ended; 0: none */
@@ -68,7 +74,8 @@ struct readers {
 
 /*
  * Has a reader answer later; the client's next question is not read until then.
- * The question must have been checked.
+ * The question must have been checked. Of a list of processes, those that are
+ * held are left out.
  *   Owns     in stays the caller's
  *   Errors   -ETIMEDOUT a reader has just waited for the same subject; -errno:
  *            the caller answers

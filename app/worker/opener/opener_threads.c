@@ -27,24 +27,6 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-/* Hands out a descriptor from which b's bytes can be read. */
-static int
-give_rows(const struct buf *b, struct answer *out)
-{
-	CLEANUP_FD int fd = memfd_create("stoker-rows", MFD_CLOEXEC);
-	int rc = buf_err(b);
-
-	if (!rc && fd < 0)
-		rc = -errno;
-	if (!rc)
-		rc = fd_write_all(fd, b->p, b->len);
-	if (!rc && lseek(fd, 0, SEEK_SET))
-		rc = -errno;
-	if (!rc)
-		out->fds[out->nfds++] = TAKE_FD(fd);
-	return rc;
-}
-
 /* --- maps ----------------------------------------------------------------- */
 
 #define MAPS_MAX ((size_t)16 << 20) /* bytes, for one process */
@@ -57,6 +39,7 @@ open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 	CLEANUP_BUF struct buf text = BUF_INIT(MAPS_MAX);
 	char path[64];
 	struct stat st;
+	int rc;
 
 	(void)o;
 	if (ask->pid <= 0)
@@ -65,8 +48,8 @@ open_maps(struct opener *o, const struct host_ask *ask, struct answer *out)
 	snprintf(path, sizeof(path), "/proc/%d/task", ask->pid);
 	if (!stat(path, &st) && st.st_nlink > 2)
 		out->reply.value = (uint32_t)st.st_nlink - 2;
-	return proc_read(AT_FDCWD, ask->pid, "maps", &text)
-	               ?: give_rows(&text, out);
+	rc = proc_read(AT_FDCWD, ask->pid, "maps", &text);
+	return rc ?: answer_give(text.p, text.len, out);
 }
 
 /* --- names ---------------------------------------------------------------- */
@@ -116,7 +99,7 @@ list_names(struct opener *o, const struct host_ask *ask, struct answer *out)
 		     read_inner_of(dirfd(tasks), tid, &row.inner)))
 			buf_add(&rows, &row, sizeof(row));
 	}
-	return give_rows(&rows, out);
+	return buf_err(&rows) ?: answer_give(rows.p, rows.len, out);
 }
 
 /* --- use ------------------------------------------------------------------ */

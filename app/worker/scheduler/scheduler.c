@@ -100,11 +100,11 @@ connect_parts(struct scheduler *s)
 #define HURRY_MS 200
 
 static int
-exe_link(void *arg, int32_t pid, char *out)
+programs(void *arg, const int32_t *pids, size_t n, struct buf *out)
 {
 	const struct scheduler *s = arg;
 
-	return worker_exe_link(s->io.ask, pid, out);
+	return worker_programs(s->io.ask, pids, n, out);
 }
 
 static int
@@ -302,7 +302,7 @@ scheduler_run(const struct conf *conf, const struct worker_sockets *io)
 	                 .lease_ms = conf->worker_lease * MS_PER_S,
 	                 .finish_ns = conf->worker_finish_cpu * NS_PER_S},
 		.procs = {.proc_fd = -1,
-	                  .exe_link = exe_link,
+	                  .programs = programs,
 	                  .containers = {.reader = {container_file, &s},
 	                                 .groups = "/sys/fs/cgroup",
 	                                 .users = "/etc/passwd"}},

@@ -4,6 +4,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/proc_exec.h"
+#include "base/proc_text.h"
 #include "capture/host.h"
 
 #include <dirent.h>
@@ -68,45 +69,6 @@ proc_table_find(const struct proc_table *t, int32_t pid)
 	return find(t, pid);
 }
 
-/* Returns another thread of a process whose first thread has ended, to read the
- * process through; pid if there is none. */
-static int32_t
-other_thread(const struct proc_table *t, int32_t pid)
-{
-	CLEANUP_FOLDER DIR *d = NULL;
-	int32_t tid;
-
-	if (folder_open_tasks(t->proc_fd, pid, &d))
-		return pid;
-	do
-		tid = folder_next_number(d);
-	while (tid == pid);
-	return tid ? tid : pid;
-}
-
-/* Reads the start of a command line, which may be megabytes long. */
-static int
-read_cmdline(const struct proc_table *t, struct proc *p)
-{
-	int32_t pid = p->ended ? other_thread(t, p->pid) : p->pid;
-	char path[64], text[PROC_CMDLINE_MAX];
-	CLEANUP_FD int fd = -1;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%d/cmdline", pid);
-	fd = openat(t->proc_fd, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	p->argv0 = strdup(text);
-	if (p->argv0)
-		proc_join_cmdline(p->argv0, strlen(p->argv0));
-	proc_join_cmdline(text, (size_t)n);
-	p->cmdline = strdup(text);
-	return p->argv0 && p->cmdline ? 0 : -ENOMEM;
-}
-
 /* Reads the unit and the container. */
 static int
 read_groups(struct proc_table *t, struct proc *p, struct buf *text,
@@ -124,18 +86,74 @@ read_groups(struct proc_table *t, struct proc *p, struct buf *text,
 	return p->unit ? rc : -ENOMEM;
 }
 
-static int
-read_exe(const struct proc_table *t, struct proc *p)
-{
-	char link[HOST_MAX_PATH] = "";
+/* --- programs ------------------------------------------------------------- */
 
-	/* a kernel thread has neither command line nor executable */
-	if (*p->cmdline && t->exe_link(t->arg, p->pid, link))
-		link[0] = '\0';
-	p->exe = strdup(link);
-	return p->exe ? 0 : -ENOMEM;
+#define LATE_MAX 3 /* processes that a scan waits for */
+
+/* Processes of a scan whose files are to be read. */
+struct due {
+	struct proc *items[HOST_MAX_PROGRAMS];
+	size_t n;
+	unsigned late; /* that did not answer */
+};
+
+/* Asks for programs. If one process does not answer, none of the list does: the
+ * others are asked for one by one. */
+static void
+ask_programs(struct proc_table *t, struct due *due, struct buf *out)
+{
+	int32_t pids[HOST_MAX_PROGRAMS];
+	int rc;
+
+	if (!due->n || due->late >= LATE_MAX)
+		return;
+	for (size_t i = 0; i < due->n; i++)
+		pids[i] = due->items[i]->pid;
+	rc = t->programs(t->arg, pids, due->n, out);
+	if (rc && rc != -ETIMEDOUT)
+		log_warn("programs cannot be read: %s", strerror(-rc));
+	for (size_t i = 0; i < due->n && rc == -ETIMEDOUT; i++)
+		if (due->late < LATE_MAX)
+			due->late += t->programs(t->arg, &pids[i], 1, out) ==
+			             -ETIMEDOUT;
 }
 
+/* Moves *at past the row of a process; returns false if it has none. */
+static bool
+next_program(const struct buf *rows, int32_t pid, size_t *at,
+             struct host_program *row, const char **texts)
+{
+	const size_t left = rows->len - *at;
+
+	if (left < sizeof(*row))
+		return false;
+	memcpy(row, rows->p + *at, sizeof(*row));
+	if (row->pid != pid || row->link >= HOST_MAX_PATH ||
+	    row->command >= PROC_CMDLINE_MAX ||
+	    left - sizeof(*row) < row->link + row->command)
+		return false;
+	*texts = rows->p + *at + sizeof(*row);
+	*at += sizeof(*row) + row->link + row->command;
+	return true;
+}
+
+static int
+set_program(struct proc *p, const struct host_program *row, const char *texts)
+{
+	char command[PROC_CMDLINE_MAX];
+
+	memcpy(command, texts + row->link, row->command);
+	command[row->command] = '\0';
+	p->argv0 = strdup(command);
+	if (p->argv0)
+		proc_join_cmdline(p->argv0, strlen(p->argv0));
+	proc_join_cmdline(command, row->command);
+	p->cmdline = strdup(command);
+	p->exe = strndup(texts, row->link);
+	return p->exe && p->cmdline && p->argv0 ? 0 : -ENOMEM;
+}
+
+/* Reads the user, the unit and the container. */
 static int
 read_rest(struct proc_table *t, struct proc *p, struct buf *text,
           int64_t now_ns)
@@ -145,11 +163,7 @@ read_rest(struct proc_table *t, struct proc *p, struct buf *text,
 	if (!rc)
 		rc = proc_parse_uid(buf_str(text), &p->uid);
 	if (!rc)
-		rc = read_cmdline(t, p);
-	if (!rc)
 		rc = read_groups(t, p, text, now_ns);
-	if (!rc)
-		rc = read_exe(t, p);
 	if (rc)
 		return rc;
 	/* an executable that can't be read now is tried again */
@@ -191,7 +205,6 @@ read_stat(const struct proc_table *t, struct proc *p, struct buf *text)
 
 	if (!rc)
 		rc = proc_parse_stat(buf_str(text), p->comm, &p->start_time);
-	p->ended = proc_parse_state(buf_str(text)) == 'Z';
 	return rc ? rc : proc_parse_parent(buf_str(text), &p->parent);
 }
 
@@ -239,7 +252,8 @@ keep_context(struct proc *p, struct proc *old)
 	old->context = (struct context){0};
 }
 
-/* Fills p from its files or from the last scan. */
+/* Fills p from the last scan or from its stat. Returns 1 if its other files are
+ * to be read, too. */
 static int
 look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 {
@@ -263,18 +277,66 @@ look(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
 		return rc;
 	p->seen_ns = old && old->start_time == p->start_time ? old->seen_ns
 	                                                     : now_ns;
-	parent = p->parent;
-	if (old && is_same(old, p, now_ns)) {
-		take_over(p, old);
-	} else {
-		rc = read_rest(t, p, text, now_ns);
-		keep_context(p, old);
-	}
-	p->parent = parent; /* may have changed, since a parent may end */
 	p->looked_ns = now_ns;
-	if (!rc)
-		read_context(t, p, now_ns);
-	return rc;
+	if (!old || !is_same(old, p, now_ns))
+		return 1;
+	parent = p->parent; /* may have changed, since a parent may end */
+	take_over(p, old);
+	p->parent = parent;
+	p->looked_ns = now_ns;
+	read_context(t, p, now_ns);
+	return 0;
+}
+
+/* Reads what is missing of a process whose program is known. */
+static void
+complete(struct proc_table *t, struct proc *p, struct buf *text, int64_t now_ns)
+{
+	struct proc *old = find(t, p->pid);
+	int rc = read_rest(t, p, text, now_ns);
+
+	if (rc) {
+		proc_done(p);
+		return;
+	}
+	keep_context(p, old);
+	read_context(t, p, now_ns);
+}
+
+/* Keeps what is known of a process whose program cannot be read now. */
+static void
+keep_old(struct proc_table *t, struct proc *p)
+{
+	struct proc *old = find(t, p->pid);
+	bool same = old && old->exe && old->start_time == p->start_time;
+
+	t->young = true;
+	proc_done(p);
+	if (same)
+		take_over(p, old);
+}
+
+static void
+complete_due(struct proc_table *t, struct due *due, struct buf *text,
+             int64_t now_ns)
+{
+	CLEANUP_BUF struct buf rows =
+		BUF_INIT(HOST_MAX_PROGRAMS * HOST_PROGRAM_BYTES);
+	size_t at = 0;
+
+	ask_programs(t, due, &rows);
+	for (size_t i = 0; i < due->n; i++) {
+		struct proc *p = due->items[i];
+		struct host_program row;
+		const char *texts;
+
+		if (next_program(&rows, p->pid, &at, &row, &texts) &&
+		    !set_program(p, &row, texts))
+			complete(t, p, text, now_ns);
+		else
+			keep_old(t, p);
+	}
+	due->n = 0;
 }
 
 /*
@@ -317,8 +379,10 @@ static void
 look_at_all(struct proc_table *t, const struct buf *pids, struct proc *items,
             int64_t now_ns)
 {
+	static const struct host_program none;
 	CLEANUP_BUF struct buf text = BUF_INIT(FILE_MAX);
-	size_t n = 0;
+	struct due due = {.n = 0};
+	size_t n = 0, kept = 0;
 
 	t->young = false;
 	for (size_t at = 0; at < pids->len; at += sizeof(items->pid)) {
@@ -327,20 +391,36 @@ look_at_all(struct proc_table *t, const struct buf *pids, struct proc *items,
 
 		memcpy(&p->pid, pids->p + at, sizeof(p->pid));
 		rc = look(t, p, &text, now_ns);
-		if (rc) {
+		if (rc < 0) {
 			/* it ended meanwhile, or cannot be read yet */
 			t->young |= rc == -ETIMEDOUT;
 			proc_done(p);
 			continue;
 		}
+		n++;
+		if (rc && !proc_is_kernel_thread(buf_str(&text)))
+			due.items[due.n++] = p;
+		else if (rc && !set_program(p, &none, ""))
+			complete(t, p, &text, now_ns);
+		if (due.n == ARRAY_LEN(due.items))
+			complete_due(t, &due, &text, now_ns);
+	}
+	complete_due(t, &due, &text, now_ns);
+	for (size_t i = 0; i < n; i++) {
+		struct proc *p = &items[i];
+
+		if (!p->exe) { /* it has ended, or cannot be read yet */
+			proc_done(p);
+			continue;
+		}
 		/* kernel threads never change */
 		t->young |= *p->cmdline && is_young(p, now_ns);
-		n++;
+		items[kept++] = *p;
 	}
-	qsort(items, n, sizeof(*items), by_pid);
+	qsort(items, kept, sizeof(*items), by_pid);
 	free_all(t->items, t->n);
 	t->items = items;
-	t->n = n;
+	t->n = kept;
 }
 
 int

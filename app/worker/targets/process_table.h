@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "base/proc_text.h"
 #include "worker/containers/containers.h"
 #include "worker/contexts/context.h"
@@ -40,7 +41,6 @@ struct proc {
 	int32_t parent; /* when its name was last read */
 	uint32_t uid;
 	uint64_t start_time;
-	bool ended; /* its first thread has ended; others may go on */
 	char comm[PROC_COMM_MAX];
 	char *exe;     /* "" when unknown */
 	char *cmdline; /* words joined by spaces; "" for kernel threads */
@@ -57,8 +57,10 @@ struct proc {
 
 struct proc_table {
 	int proc_fd; /* directory of /proc */
-	/* Reads the link /proc/PID/exe, which this process may not read. */
-	int (*exe_link)(void *arg, int32_t pid, char *out);
+	/* Reads programs: this process may not read the links, and would wait
+	 * for command lines while memory is locked. As worker_programs(). */
+	int (*programs)(void *arg, const int32_t *pids, size_t n,
+	                struct buf *out);
 	void *arg;
 	const struct host *host; /* to read contexts; NULL: none is read */
 	int64_t hung_ns;         /* when a read of one hung last; 0: never */

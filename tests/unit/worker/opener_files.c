@@ -9,6 +9,8 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -606,6 +608,107 @@ TEST(nothing_is_read_for_a_user_without_the_group_of_that_user)
 	may_change_groups(true);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
+}
+END
+
+/* --- programs ------------------------------------------------------------- */
+
+/* Asks for the programs of processes. Returns the error, or the number of rows;
+ * the last one is in *row, with its command line. */
+static int
+programs_of(struct rig *r, const int32_t *pids, uint32_t n,
+            struct host_program *row, char *command, size_t room)
+{
+	struct host_ask ask = {.op = HOST_PROGRAMS, .count = n};
+	CLEANUP_BUF struct buf rows = BUF_INIT(BUF_MAX_SMALL);
+	struct answer a = {.nfds = 0};
+	size_t at = 0;
+	int rc, found = 0;
+
+	memcpy(ask.list, pids, n * sizeof(*pids));
+	rc = read_programs(&r->opener, &ask, &a);
+	if (rc)
+		return rc;
+	ck_assert_int_eq(fd_read_all(a.fds[0], &rows), 0);
+	close(a.fds[0]);
+	for (; at < rows.len; found++) {
+		ck_assert_uint_ge(rows.len - at, sizeof(*row));
+		memcpy(row, rows.p + at, sizeof(*row));
+		at += sizeof(*row) + row->link + row->command;
+		ck_assert_uint_le(at, rows.len);
+		ck_assert_uint_lt(row->command, room);
+		memcpy(command, rows.p + at - row->command, row->command);
+		command[row->command] = '\0';
+	}
+	return found;
+}
+
+static void *
+wait_for_ever(void *arg)
+{
+	(void)arg;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/* Starts a process, with the command line of this one, whose first thread has
+ * ended. */
+static pid_t
+start_headless(void)
+{
+	char path[64], link[8];
+	pid_t pid = fork();
+
+	if (!pid) {
+		pthread_t t;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_create(&t, NULL, wait_for_ever, NULL);
+		syscall(SYS_exit, 0);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	while (readlink(path, link, sizeof(link)) >= 0)
+		sched_yield();
+	return pid;
+}
+
+TEST(processes_have_programs_with_and_without_their_first_thread)
+{
+	const int32_t pids[] = {start_headless(), ended_pid(), getpid()};
+	char link[512] = "", own[4096], command[4096];
+	struct host_program row, first;
+	RIG(r);
+
+	ck_assert_int_gt(readlink("/proc/self/exe", link, sizeof(link) - 1), 0);
+	ck_assert_int_eq(
+		programs_of(&r, pids, 1, &first, command, sizeof(command)), 1);
+	ck_assert_int_eq(programs_of(&r, pids, 3, &row, own, sizeof(own)), 2);
+	ck_assert_int_eq(first.pid, pids[0]);
+	ck_assert_int_eq(row.pid, getpid());
+	ck_assert_uint_eq(first.link, strlen(link));
+	ck_assert_uint_eq(row.link, first.link);
+	ck_assert_uint_eq(row.command, first.command);
+	ck_assert_str_eq(command, own);
+	ck_assert_str_ne(own, "");
+	kill(pids[0], SIGKILL);
+	waitpid(pids[0], NULL, 0);
+}
+END
+
+TEST(programs_of_no_more_processes_than_an_answer_holds_are_read)
+{
+	int32_t pids[HOST_MAX_PROGRAMS + 1] = {0};
+	struct host_program row;
+	char command[64];
+	RIG(r);
+
+	ck_assert_int_eq(programs_of(&r, pids, HOST_MAX_PROGRAMS, &row, command,
+	                             sizeof(command)),
+	                 0);
+	ck_assert_int_eq(programs_of(&r, pids, HOST_MAX_PROGRAMS + 1, &row,
+	                             command, sizeof(command)),
+	                 -EINVAL);
 }
 END
 

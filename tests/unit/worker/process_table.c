@@ -2,10 +2,12 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "lib/programs.h"
 #include "lib/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,21 +52,22 @@ put_tasks(const struct machine *h, const char *tasks)
 }
 
 static int
-exe_link(void *arg, int32_t pid, char *out)
+programs(void *arg, const int32_t *pids, size_t n, struct buf *out)
 {
-	(void)arg;
-	(void)pid;
-	strcpy(out, "/usr/bin/it");
-	return 0;
+	const struct machine *h = arg;
+
+	test_programs(h->table.proc_fd, "/usr/bin/it", pids, n, out);
+	return buf_err(out);
 }
 
 static int
-no_exe_link(void *arg, int32_t pid, char *out)
+programs_without_links(void *arg, const int32_t *pids, size_t n,
+                       struct buf *out)
 {
-	(void)arg;
-	(void)pid;
-	(void)out;
-	return -EACCES;
+	const struct machine *h = arg;
+
+	test_programs(h->table.proc_fd, "", pids, n, out);
+	return buf_err(out);
 }
 
 static void
@@ -72,7 +75,8 @@ machine_init(struct machine *h)
 {
 	*h = (struct machine){.dir = "/tmp/stoker-proc-XXXXXX"};
 	ck_assert_ptr_nonnull(mkdtemp(h->dir));
-	h->table.exe_link = exe_link;
+	h->table.programs = programs;
+	h->table.arg = h;
 	h->table.proc_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ck_assert_int_ge(h->table.proc_fd, 0);
 	ck_assert_int_eq(mkdirat(h->table.proc_fd, "42", 0700), 0);
@@ -208,10 +212,10 @@ TEST(a_program_whose_path_can_not_be_had_is_asked_for_again)
 	struct machine h;
 
 	machine_init(&h);
-	h.table.exe_link = no_exe_link;
+	h.table.programs = programs_without_links;
 	(void)name_at(&h, START, 1);
 	ck_assert_str_eq(proc_table_find(&h.table, PID)->exe, "");
-	h.table.exe_link = exe_link;
+	h.table.programs = programs;
 	(void)name_at(&h, START + NS_PER_S, 1);
 	ck_assert_str_eq(proc_table_find(&h.table, PID)->exe, "/usr/bin/it");
 	machine_done(&h);
@@ -302,6 +306,119 @@ TEST(where_the_processes_cannot_be_listed_those_seen_stay)
 	h.table.proc_fd = -1;
 	ck_assert_str_eq(name_at(&h, START + NS_PER_S, -EBADF), "it");
 	h.table.proc_fd = proc_fd;
+	machine_done(&h);
+}
+END
+
+/* --- processes whose memory is locked -------------------------------------- */
+
+#define MANY 200
+
+/* Processes 1 to MANY, of which some lock their memory. */
+struct crowd {
+	struct machine h;
+	bool locked[MANY + 1];
+	int waited, alone; /* questions that failed; about one process */
+};
+
+static int
+programs_of_a_crowd(void *arg, const int32_t *pids, size_t n, struct buf *out)
+{
+	struct crowd *c = arg;
+
+	ck_assert_uint_le(n, HOST_MAX_PROGRAMS);
+	c->alone += n == 1;
+	for (size_t i = 0; i < n; i++)
+		if (c->locked[pids[i]]) {
+			c->waited++;
+			return -ETIMEDOUT;
+		}
+	test_programs(c->h.table.proc_fd, "/usr/bin/it", pids, n, out);
+	return buf_err(out);
+}
+
+static void
+crowd_init(struct crowd *c)
+{
+	*c = (struct crowd){.waited = 0};
+	machine_init(&c->h);
+	end_process(&c->h);
+	for (int pid = 1; pid <= MANY; pid++) {
+		char path[64], stat[128];
+
+		snprintf(path, sizeof(path), "%d", pid);
+		ck_assert_int_eq(mkdirat(c->h.table.proc_fd, path, 0700), 0);
+		snprintf(stat, sizeof(stat),
+		         "%d (it) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %d "
+		         "0 0\n",
+		         pid, pid);
+		snprintf(path, sizeof(path), "%d/stat", pid);
+		put(&c->h, path, stat);
+		snprintf(path, sizeof(path), "%d/status", pid);
+		put(&c->h, path, "Name:\tit\nUid:\t0\t0\t0\t0\n");
+		snprintf(path, sizeof(path), "%d/cmdline", pid);
+		put(&c->h, path, "it");
+	}
+	c->h.table.programs = programs_of_a_crowd;
+	c->h.table.arg = c;
+}
+
+static void
+crowd_done(struct crowd *c)
+{
+	char command[64];
+
+	proc_table_done(&c->h.table);
+	close(c->h.table.proc_fd);
+	snprintf(command, sizeof(command), "rm -rf %s", c->h.dir);
+	ck_assert_int_eq(system(command), 0);
+}
+
+TEST(a_process_whose_memory_is_locked_hides_no_other)
+{
+	struct crowd c;
+
+	crowd_init(&c);
+	c.locked[70] = true;
+	ck_assert_int_eq(proc_table_scan(&c.h.table, START), 1);
+	ck_assert_uint_eq(c.h.table.n, MANY - 1);
+	ck_assert_ptr_null(proc_table_find(&c.h.table, 70));
+	ck_assert_int_eq(c.waited, 2); /* with others, and alone */
+	c.locked[70] = false;
+	ck_assert_int_eq(proc_table_scan(&c.h.table, START + 1), 1);
+	ck_assert_str_eq(proc_table_find(&c.h.table, 70)->cmdline, "it");
+	crowd_done(&c);
+}
+END
+
+TEST(a_scan_waits_for_few_processes_whose_memory_is_locked)
+{
+	struct crowd c;
+
+	crowd_init(&c);
+	for (int pid = 10; pid < 190; pid++)
+		c.locked[pid] = true;
+	ck_assert_int_eq(proc_table_scan(&c.h.table, START), 1);
+	ck_assert_int_eq(c.waited, 1 + 3);
+	crowd_done(&c);
+}
+END
+
+TEST(a_process_is_still_listed_when_its_memory_is_locked)
+{
+	struct machine h;
+	struct crowd c;
+
+	machine_init(&h);
+	ck_assert_str_eq(name_at(&h, START, 1), "it");
+	c = (struct crowd){.h = h, .locked = {[PID] = true}};
+	h.table.programs = programs_of_a_crowd;
+	h.table.arg = &c;
+	put_name(&h, "other");
+	ck_assert_str_eq(name_at(&h, START + NS_PER_S, 1), "it");
+	ck_assert_int_eq(c.waited, 1);
+	c.locked[PID] = false;
+	ck_assert_str_eq(name_at(&h, START + 2 * NS_PER_S, 1), "other");
 	machine_done(&h);
 }
 END

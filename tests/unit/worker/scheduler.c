@@ -5,16 +5,20 @@
 #include "worker/scheduler/scheduler.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "capture/snapshot.h"
+#include "lib/programs.h"
 #include "lib/store.h"
 #include "store/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #define WAIT_MS 10000
 
@@ -142,20 +146,29 @@ union heard {
 static void
 answer(struct rig *r)
 {
+	CLEANUP_BUF struct buf rows =
+		BUF_INIT(HOST_MAX_PROGRAMS * HOST_PROGRAM_BYTES);
 	struct host_reply reply = {.error = -ESRCH};
+	CLEANUP_FD int proc_fd = -1, fd = -1;
 	struct host_ask ask;
 	size_t none = 0;
 
 	ck_assert_int_eq(msg_recv(r->ask, &ask, sizeof(ask), NULL, &none),
 	                 sizeof(ask));
-	if (ask.op == HOST_EXE_LINK) {
+	if (ask.op == HOST_PROGRAMS) {
 		reply.error = 0;
-		strcpy(reply.text, "/usr/bin/any");
+		proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		test_programs(proc_fd, "/usr/bin/any", ask.list, ask.count,
+		              &rows);
+		fd = memfd_create("rows", MFD_CLOEXEC);
+		ck_assert_int_eq(fd_write_all(fd, rows.p, rows.len), 0);
+		lseek(fd, 0, SEEK_SET);
 	} else if (ask.op == HOST_PID_FILE) {
 		reply.error = 0;
 		reply.value = (uint32_t)getpid();
 	}
-	ck_assert_int_eq(msg_send(r->ask, &reply, sizeof(reply), NULL, 0), 0);
+	ck_assert_int_eq(msg_send(r->ask, &reply, sizeof(reply), &fd, fd >= 0),
+	                 0);
 }
 
 /* Takes the next message to the analyser; returns its descriptor, or -1. Closes

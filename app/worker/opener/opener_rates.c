@@ -9,13 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-#define MAX_MAPS ((size_t)16 << 20)
-#define TOUCH_S  2 /* to read or write one word of a target */
+#define MAX_MAPS      ((size_t)16 << 20)
+#define TOUCH_S       2 /* to read or write one word of a target */
+#define TOUCH_MOST_MS (TOUCH_S * 1000 + 500)
 
 /* --- processes ------------------------------------------------------------ */
 
@@ -114,13 +116,15 @@ touch_in_child(enum touch how, int32_t pid, uint64_t address, uint64_t value,
 
 /*
  * Accesses a word from a child, which the kernel kills if it takes too long: a
- * page of the target may never arrive, and its maps may stay locked.
+ * page of the target may never arrive, and its maps may stay locked. A child
+ * that waits for the lock dies only when it gets it, and is not waited for.
  *   Errors   -ETIMEDOUT; -EINVAL no variable of the program; -errno
  */
 static int
 touch(enum touch how, int32_t pid, uint64_t address, uint64_t *value)
 {
 	struct touched t = {.rc = -ETIMEDOUT};
+	bool hangs = false;
 	int pipe[2];
 	pid_t child;
 
@@ -132,10 +136,13 @@ touch(enum touch how, int32_t pid, uint64_t address, uint64_t *value)
 	close(pipe[1]);
 	if (child < 0)
 		t.rc = -EAGAIN;
+	else if (!poll(&(struct pollfd){pipe[0], POLLIN, 0}, 1, TOUCH_MOST_MS))
+		hangs = true;
 	else if (read(pipe[0], &t, sizeof(t)) != sizeof(t))
 		t.rc = -ETIMEDOUT;
 	close(pipe[0]);
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+	while (child > 0 && !hangs && waitpid(child, NULL, 0) < 0 &&
+	       errno == EINTR)
 		;
 	if (!t.rc && how == TOUCH_READ)
 		*value = t.value;

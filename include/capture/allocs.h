@@ -75,6 +75,7 @@ struct allocs {
 	int interps_fd; /* as in struct waits */
 	int calls_fd, arguments_fd;
 	int prog_fd, sampled_fd; /* the programs */
+	int locks_fd;            /* lists processes that lock their memory */
 };
 
 /*
@@ -94,6 +95,8 @@ void allocs_close(struct allocs *a);
  * To insert or remove a probe, the kernel looks at each process of the host
  * that maps the file, while no process can fork. Doing so takes a fifth of a
  * CPU at most, and groups of processes take turns at it, and at the slots.
+ * While any process of the host keeps its memory locked, no probe is inserted
+ * or removed.
  *
  *   Units    budget: cost per process, in thousandths of its CPU time
  */
@@ -105,7 +108,7 @@ void allocs_run(const struct allocs *a, int socket, int hold, unsigned budget);
  * needs the breakpoint, and decrements the counter.
  *
  *   Source   Linux 6.18, kernel/events/uprobes.c, register_for_each_vma()
- *   Errors   -errno of bpf(2)
+ *   Errors   -EBUSY a process keeps its memory locked; -errno of bpf(2)
  */
 MUST_CHECK int allocs_repair(const struct allocs *a, int file, uint64_t offset,
                              uint64_t counter);

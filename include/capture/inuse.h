@@ -24,6 +24,7 @@ struct inuse {
 	/* as in struct allocs */
 	int outputs_fd, interps_fd, calls_fd, arguments_fd;
 	int hold_fd, free_fd, sampled_fd, released_fd; /* the programs */
+	int locks_fd;
 };
 
 /*

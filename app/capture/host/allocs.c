@@ -8,6 +8,7 @@
 #include "base/proc_exec.h"
 #include "base/proc_text.h"
 #include "capture/host/allocs.skel.h"
+#include "locks.h"
 #include "probe_watch.h"
 #include "program.h"
 
@@ -34,6 +35,7 @@ allocs_close(struct allocs *a)
 	close_ptr(&a->arguments_fd);
 	close_ptr(&a->prog_fd);
 	close_ptr(&a->sampled_fd);
+	close_ptr(&a->locks_fd);
 }
 
 static int
@@ -49,16 +51,20 @@ keep_all(const struct allocs_bpf *bpf, struct allocs *out)
 			program_keep(bpf_program__fd(bpf->progs.stoker_alloc)),
 		.sampled_fd = program_keep(
 			bpf_program__fd(bpf->progs.stoker_sampled)),
+		.locks_fd = -1,
 	};
+	int rc = 0;
 
 	if (a.slots_fd < 0 || a.outputs_fd < 0 || a.interps_fd < 0 ||
 	    a.calls_fd < 0 || a.arguments_fd < 0 || a.prog_fd < 0 ||
-	    a.sampled_fd < 0) {
+	    a.sampled_fd < 0)
+		rc = -EMFILE;
+	rc = rc ?: locks_open(&a.locks_fd);
+	if (rc)
 		allocs_close(&a);
-		return -EMFILE;
-	}
-	*out = a;
-	return 0;
+	else
+		*out = a;
+	return rc;
 }
 
 /*
@@ -423,7 +429,7 @@ make_links(struct watchers *p, uint32_t slot)
 	                               PROBE_CALLS, prog);
 	t->links[0] = probe_watch_link(&p->watch, slot, 1, PROBE_CALLS, prog);
 	if (t->links[0] < 0)
-		probe_unlink(t);
+		probe_unlink(&p->watch, t);
 	return t->links[0] >= 0;
 }
 
@@ -480,7 +486,7 @@ turn_off(struct watchers *p, uint32_t slot)
 {
 	p->slots[slot].looked_ns = (uint64_t)clock_mono_ns();
 	__atomic_store_n(&p->slots[slot].scale, 0, __ATOMIC_RELEASE);
-	probe_unlink(&p->watch.targets[slot]);
+	probe_unlink(&p->watch, &p->watch.targets[slot]);
 }
 
 /* Follows a rate at once when it rises, and by halves when it falls: a process
@@ -593,7 +599,7 @@ forget(void *arg, uint32_t slot)
 	struct watchers *p = arg;
 
 	turn_off(p, slot);
-	probe_forget(&p->watch.targets[slot]);
+	probe_forget(&p->watch, &p->watch.targets[slot]);
 	p->slots[slot].left = p->slots[slot].began_ns = 0;
 	p->slots[slot].cut = p->slots[slot].saturated = 0;
 	p->all[slot] = (struct watched){0};
@@ -624,6 +630,7 @@ allocs_run(const struct allocs *a, int socket, int hold, unsigned budget)
 	p.watch = (struct probe_watch){
 		.calls_fd = a->calls_fd,
 		.arguments_fd = a->arguments_fd,
+		.locks_fd = a->locks_fd,
 		.budget = budget,
 		.least = LEAST_USED,
 	};
@@ -638,9 +645,10 @@ allocs_repair(const struct allocs *a, int file, uint64_t offset,
               uint64_t counter)
 {
 	const uint64_t cookie = ALLOCS_NOBODY;
-	CLEANUP_FD int fd = probe_link(&(struct probe_link){
+	int fd = probe_link(&(struct probe_link){
 		.type = PROBE_CALLS,
 		.prog_fd = a->prog_fd,
+		.locks_fd = a->locks_fd,
 		.file = file,
 		.pid = getpid(),
 		.n = 1,
@@ -649,5 +657,9 @@ allocs_repair(const struct allocs *a, int file, uint64_t offset,
 		.counters = &counter,
 	});
 
-	return fd < 0 ? fd : 0;
+	if (fd < 0)
+		return fd;
+	locks_wait(a->locks_fd);
+	close(fd);
+	return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/shortage.h"
 #include "capture/host/inuse.skel.h"
+#include "locks.h"
 #include "probe_watch.h"
 #include "program.h"
 
@@ -26,6 +27,7 @@ inuse_close(struct inuse *u)
 	close_ptr(&u->free_fd);
 	close_ptr(&u->sampled_fd);
 	close_ptr(&u->released_fd);
+	close_ptr(&u->locks_fd);
 }
 
 static int
@@ -46,17 +48,21 @@ keep_all(const struct inuse_bpf *bpf, struct inuse *out)
 			bpf_program__fd(bpf->progs.stoker_sampled)),
 		.released_fd = program_keep(
 			bpf_program__fd(bpf->progs.stoker_released)),
+		.locks_fd = -1,
 	};
+	int rc = 0;
 
 	if (u.slots_fd < 0 || u.sets_fd < 0 || u.outputs_fd < 0 ||
 	    u.interps_fd < 0 || u.calls_fd < 0 || u.hold_fd < 0 ||
 	    u.free_fd < 0 || u.arguments_fd < 0 || u.sampled_fd < 0 ||
-	    u.released_fd < 0) {
+	    u.released_fd < 0)
+		rc = -EMFILE;
+	rc = rc ?: locks_open(&u.locks_fd);
+	if (rc)
 		inuse_close(&u);
-		return -EMFILE;
-	}
-	*out = u;
-	return 0;
+	else
+		*out = u;
+	return rc;
 }
 
 /* Loads the programs. A kernel that lacks the functions they call may fail with
@@ -133,7 +139,7 @@ stop(struct holder *h, uint32_t slot, enum inuse_state state)
 
 	__atomic_store_n(&h->slots[slot].state, (uint32_t)state,
 	                 __ATOMIC_RELEASE);
-	probe_unlink(t);
+	probe_unlink(&h->watch, t);
 	close_ptr(&t->file);
 	t->next_ns = INT64_MAX;
 }
@@ -154,7 +160,7 @@ forget(void *arg, uint32_t slot)
 
 	stop(h, slot, INUSE_UNUSED);
 	inuse_forget(h->sets, slot);
-	probe_forget(&h->watch.targets[slot]);
+	probe_forget(&h->watch, &h->watch.targets[slot]);
 }
 
 /* Links a program to the functions that release memory, or to the others. */
@@ -190,6 +196,10 @@ watch(struct holder *h, uint32_t slot)
 	struct inuse_slot *s = &h->slots[slot];
 
 	t->links[0] = make_link(h, slot, true);
+	if (t->links[0] == -EBUSY) {
+		t->next_ns = clock_mono_ns() + NS_PER_S;
+		return;
+	}
 	*s = (struct inuse_slot){.mean = FIRST_MEAN, .pid = t->of.pid};
 	probe_begin(&h->watch, slot, PROBE_CREDIT_NS);
 	t->next_ns = next_look(t);
@@ -295,6 +305,7 @@ inuse_run(const struct inuse *u, int socket, int hold, unsigned budget)
 	h.watch = (struct probe_watch){
 		.calls_fd = u->calls_fd,
 		.arguments_fd = u->arguments_fd,
+		.locks_fd = u->locks_fd,
 		.budget = budget,
 		.least = 1000,
 		.returns = true,

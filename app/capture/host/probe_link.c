@@ -1,7 +1,9 @@
 #include "probe_link.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/shortage.h"
+#include "locks.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -32,8 +34,15 @@ probe_link(const struct probe_link *of)
 		.count = of->n,
 		.pid = (uint32_t)of->pid,
 	};
+	int32_t pid;
 	long fd;
 
+	if (locks_look(of->locks_fd, &pid)) {
+		log_debug("process %d keeps its memory locked: no probe is "
+		          "inserted now",
+		          pid);
+		return -EBUSY;
+	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", of->file);
 	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	return fd < 0 ? -errno : (int)fd;
@@ -140,14 +149,15 @@ each(int64_t with, int64_t without)
 }
 
 struct probe_cost
-probe_link_cost(int prog_fd, uint64_t cookie)
+probe_link_cost(const struct probe_link *with_fds, uint64_t cookie, int *link)
 {
 	CLEANUP_FD int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	uint64_t offset = offset_in_file((uintptr_t)probed);
 	int64_t without[TRIES], with[TRIES];
 	const struct probe_link of = {
 		.type = PROBE_CALLS,
-		.prog_fd = prog_fd,
+		.prog_fd = with_fds->prog_fd,
+		.locks_fd = with_fds->locks_fd,
 		.file = file,
 		.pid = getpid(),
 		.n = 1,
@@ -155,10 +165,9 @@ probe_link_cost(int prog_fd, uint64_t cookie)
 		.cookies = &cookie,
 	};
 
-	/* The link stays until the process ends: removing it can take longer
-	 * than the measurement. */
 	time_tries(without);
-	if (file < 0 || !offset || probe_link(&of) < 0)
+	*link = file < 0 || !offset ? -1 : probe_link(&of);
+	if (*link < 0)
 		return (struct probe_cost){PROBE_LINK_NS, PROBE_LINK_NS};
 	time_tries(with);
 	return (struct probe_cost){

@@ -15,6 +15,7 @@ enum probe_link_type {
 struct probe_link {
 	enum probe_link_type type;
 	int prog_fd, file;
+	int locks_fd; /* of locks_open() */
 	int32_t pid;
 	uint32_t n;
 	const uint64_t *offsets, *cookies;
@@ -23,8 +24,9 @@ struct probe_link {
 	const uint64_t *counters;
 };
 
-/* Creates a link; returns its descriptor, or -errno. Closing the descriptor
- * removes the probes, which can take some 100 ms. */
+/* Creates a link; returns its descriptor, or -errno: -EBUSY while a process
+ * keeps its memory locked. Closing the descriptor removes the probes, which can
+ * take some 100 ms; call locks_wait() before. */
 MUST_CHECK int probe_link(const struct probe_link *of);
 /* Returns 0 when this kernel has links of this type, else -EOPNOTSUPP; -EMFILE
  * and the like when it cannot be tried. */
@@ -34,12 +36,14 @@ MUST_CHECK int probe_link_try(enum probe_link_type type, int prog_fd);
  * of this program: half a microsecond on bare metal, several where a hypervisor
  * handles each trap.
  *
- *   Shape    prog_fd: a program for PROBE_CALLS; it gets the cookie with calls
- *            of this process
+ *   Shape    with_fds: prog_fd, for PROBE_CALLS, and locks_fd are set; prog_fd gets
+ *            the cookie with calls of this process
+ *   Owns     *link is the caller's; -1: there is none
  *   Returns  PROBE_LINK_NS for a cost that cannot be measured
  */
 #define PROBE_LINK_NS 1000
 struct probe_cost {
 	uint32_t least_ns, usual_ns; /* of a call */
 };
-struct probe_cost probe_link_cost(int prog_fd, uint64_t cookie);
+struct probe_cost
+probe_link_cost(const struct probe_link *with_fds, uint64_t cookie, int *link);

@@ -3,6 +3,7 @@
 #include "allocs_cookie.h"
 #include "base/clock.h"
 #include "base/msg.h"
+#include "locks.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -14,9 +15,11 @@
 int
 probe_watch_init(struct probe_watch *w, int prog_fd)
 {
+	const struct probe_link of = {.prog_fd = prog_fd,
+	                              .locks_fd = w->locks_fd};
 	int ncpus = libbpf_num_possible_cpus();
 
-	w->call = probe_link_cost(prog_fd, ALLOCS_NOBODY);
+	w->call = probe_link_cost(&of, ALLOCS_NOBODY, &w->own_link);
 	w->ncpus = ncpus > 0 ? (unsigned)ncpus : 1;
 	w->percpu = calloc(w->ncpus, sizeof(*w->percpu));
 	return w->percpu ? 0 : -ENOMEM;
@@ -151,6 +154,7 @@ probe_watch_link(const struct probe_watch *w, uint32_t slot, uint64_t bits,
 	struct probe_link link = {
 		.type = type,
 		.prog_fd = prog_fd,
+		.locks_fd = w->locks_fd,
 		.file = t->file,
 		.pid = t->of.pid,
 		.offsets = offsets,
@@ -171,11 +175,20 @@ probe_watch_link(const struct probe_watch *w, uint32_t slot, uint64_t bits,
 	return link.n ? probe_link(&link) : -ENOENT;
 }
 
-void
-probe_unlink(struct probe_target *t)
+static void
+unlink_one(const struct probe_watch *w, int *link)
 {
-	close_ptr(&t->links[0]);
-	close_ptr(&t->links[1]);
+	if (*link < 0)
+		return;
+	locks_wait(w->locks_fd);
+	close_ptr(link);
+}
+
+void
+probe_unlink(const struct probe_watch *w, struct probe_target *t)
+{
+	unlink_one(w, &t->links[0]);
+	unlink_one(w, &t->links[1]);
 }
 
 /* --- pages ---------------------------------------------------------------- */
@@ -239,9 +252,9 @@ release_pages(struct probe_target *t)
 }
 
 void
-probe_forget(struct probe_target *t)
+probe_forget(const struct probe_watch *w, struct probe_target *t)
 {
-	probe_unlink(t);
+	probe_unlink(w, t);
 	release_pages(t);
 	close_ptr(&t->file);
 	*t = (struct probe_target){0};
@@ -478,9 +491,9 @@ look(struct probe_watch *w, const struct probe_watcher *by)
 	return next <= now ? 0 : (int)((next - now) / NS_PER_MS) + 1;
 }
 
-void
-probe_watch_run(struct probe_watch *w, const struct probe_watcher *by,
-                int socket, int hold)
+static void
+watch(struct probe_watch *w, const struct probe_watcher *by, int socket,
+      int hold)
 {
 	struct pollfd fds[] = {{socket, POLLIN, 0}, {hold, 0, 0}};
 
@@ -497,4 +510,15 @@ probe_watch_run(struct probe_watch *w, const struct probe_watcher *by,
 		if (n < 0 && errno != EINTR)
 			return;
 	}
+}
+
+void
+probe_watch_run(struct probe_watch *w, const struct probe_watcher *by,
+                int socket, int hold)
+{
+	watch(w, by, socket, hold);
+	for (uint32_t i = 0; i < EMIT_SLOTS; i++)
+		if (w->targets[i].of.pid)
+			probe_unlink(w, &w->targets[i]);
+	unlink_one(w, &w->own_link);
 }

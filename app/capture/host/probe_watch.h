@@ -48,10 +48,13 @@ struct probe_target {
 struct probe_watch {
 	int calls_fd;     /* a map of struct emit_calls, by slot and CPU */
 	int arguments_fd; /* a map of struct allocs_sampled, by slot and probe */
+	int locks_fd;     /* of locks_open() */
 	unsigned budget;  /* of a process's CPU time, in thousandths */
 	unsigned least;   /* of a CPU, in thousandths: use credited at least */
 	bool returns;     /* the return of a sampled call is watched, too */
 	struct probe_cost call;
+	int own_link; /* with which it was measured, since removing it can take
+	                 longer than the measurement; -1: none */
 	unsigned ncpus;
 	struct emit_calls *percpu; /* room for one value of each CPU */
 	struct probe_target targets[EMIT_SLOTS];
@@ -94,10 +97,10 @@ int64_t probe_wait_ns(const struct probe_account *a, int64_t credit_ns);
 MUST_CHECK int
 probe_watch_link(const struct probe_watch *w, uint32_t slot, uint64_t bits,
                  enum probe_link_type type, int prog_fd);
-/* Removes the probes of a process. */
-void probe_unlink(struct probe_target *t);
+/* Removes the probes of a process, once no process keeps its memory locked. */
+void probe_unlink(const struct probe_watch *w, struct probe_target *t);
 /* Removes the probes, and frees the slot. */
-void probe_forget(struct probe_target *t);
+void probe_forget(const struct probe_watch *w, struct probe_target *t);
 
 struct probe_watcher {
 	/* Looks at a process whose look is due, and sets when the next one
@@ -114,6 +117,6 @@ struct probe_watcher {
 };
 
 /* Watches the processes named by messages, until the other end of socket or of
- * hold is closed. */
+ * hold is closed. Then removes all probes. */
 void probe_watch_run(struct probe_watch *w, const struct probe_watcher *by,
                      int socket, int hold);

@@ -135,8 +135,8 @@ struct repair {
 static void
 note(struct repair *r, int rc)
 {
-	static const int lacks[] = {-EPERM,  -EACCES, -EMFILE,
-	                            -ENFILE, -ENOMEM, -EINTR};
+	static const int lacks[] = {-EPERM,  -EACCES, -EMFILE, -ENFILE,
+	                            -ENOMEM, -EINTR,  -EBUSY};
 
 	for (size_t i = 0; i < ARRAY_LEN(lacks) && !r->rc; i++)
 		if (rc == lacks[i])

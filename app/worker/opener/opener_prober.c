@@ -50,13 +50,13 @@ work(const struct programs *p, int socket, int hold, unsigned budget)
 {
 	const struct allocs *a = &p->allocs;
 	const struct inuse *u = &p->inuse;
-	int of_allocs[] = {
-		a->slots_fd,     a->outputs_fd, a->calls_fd, a->prog_fd,
-		a->arguments_fd, a->sampled_fd, socket,      hold};
+	int of_allocs[] = {a->slots_fd, a->outputs_fd,   a->calls_fd,
+	                   a->prog_fd,  a->arguments_fd, a->sampled_fd,
+	                   a->locks_fd, socket,          hold};
 	int of_inuse[] = {u->slots_fd,     u->sets_fd,    u->outputs_fd,
 	                  u->calls_fd,     u->hold_fd,    u->free_fd,
 	                  u->arguments_fd, u->sampled_fd, u->released_fd,
-	                  socket,          hold};
+	                  u->locks_fd,     socket,        hold};
 
 	if (p->of == PROBER_INUSE) {
 		if (!privilege_close_but(of_inuse, ARRAY_LEN(of_inuse)))

@@ -25,7 +25,7 @@
 #include <sys/types.h>
 
 enum prober_of { PROBER_ALLOCS, PROBER_INUSE, PROBERS };
-#define PROBER_FDS 10 /* HOST_MAX_FDS has room for them */
+#define PROBER_FDS 11 /* HOST_MAX_FDS has room for them */
 
 #define PROBERS_ENDING 16
 #define PROBER_END_S   10 /* for removing all probes */

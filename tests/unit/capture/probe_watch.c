@@ -37,7 +37,7 @@ forget(void *arg, uint32_t slot)
 
 	s->forgotten = s->watch.targets[slot].of.pid;
 	s->forgets++;
-	probe_forget(&s->watch.targets[slot]);
+	probe_forget(&s->watch, &s->watch.targets[slot]);
 }
 
 static bool
@@ -111,7 +111,7 @@ seen_new(void)
 	struct seen *s = calloc(1, sizeof(*s));
 
 	ck_assert_ptr_nonnull(s);
-	s->watch.calls_fd = -1;
+	s->watch.calls_fd = s->watch.locks_fd = s->watch.own_link = -1;
 	return s;
 }
 
@@ -302,7 +302,7 @@ TEST(groups_take_turns_at_probes_which_take_a_part_of_a_cpu)
 	int pair[2], hold[2], turns = 0;
 
 	ck_assert_ptr_nonnull(s);
-	s->watch.calls_fd = -1;
+	s->watch.calls_fd = s->watch.locks_fd = s->watch.own_link = -1;
 	ck_assert_int_eq(msg_pair(pair) | pipe(hold), 0);
 	for (int32_t pid = 1; pid <= 20; pid++)
 		say(pair[0], pid, 1);

@@ -24,8 +24,7 @@ status() { jq -r '.status + " " + (.error.error_code // "")'; }
 
 stuck=$(threads held)
 waits() { # the kernel has whoever reads wait for the page
-  grep -q '^Name:.stoker-reader' /proc/[0-9]*/status 2>/dev/null ||
-    grep -q 'not answered' "$STATE/log/worker.log"
+  pgrep -r D -x stoker-reader -P "$(<"$STATE/pid/worker")" || logged 'not answered'
 }
 check pages_of_the_target_are_asked_for wait_for 15 waits
 sampled=$(start other 2)

@@ -6,15 +6,21 @@
 # Alone: a fork waits for probes that others place.
 set -u
 . tests/lib/e2e.sh
+. tests/lib/groups.sh
 [ "$(id -u)" -eq 0 ] || skip slow_files 'only root opens /dev/fuse everywhere'
 e2e_start slowfs
 mkdir "$STATE/never"
 cp "$STATE/bin/slowfs" "$STATE/bin/never"
 exec {said_never}< <(exec "$STATE/bin/never" never "$STATE/never")
 never=$!
+apart $never
 background demo "$STATE/bin/demo" 1 5
 late=
-leave() { kill -KILL $late $never; e2e_stop; }
+leave() {
+  { kill -KILL $late $never && wait $late $never; } 2>/dev/null
+  apart_end
+  e2e_stop
+}
 trap leave EXIT
 read -r said <&"$said_never"
 [ "$said" = ready ] || skip slow_files "$said"
@@ -24,13 +30,15 @@ service other "$STATE/bin/demo" || exit 1
 stoker_cli service add both --cmdline "^$STATE/bin/(demo|never) " >/dev/null
 
 completes() { equal "$(finished "$1" | jq -r .status)" completed; }
-# A program that made readers wait is left alone, so each capture is of another.
+# A program that made readers wait is left alone, and so is its user in the same
+# unit, so each capture is of another program in another unit.
 late_starts() {
   local said at
   [ -z "$late" ] || { kill -KILL "$late" && wait "$late"; } 2>/dev/null
   at=$(mktemp -d "$STATE/late-XXXXXX")
   exec {said}< <(exec "$STATE/bin/slowfs" late "$at")
   late=$!
+  apart $late
   read -r at <&"$said" && exec {said}<&- && wait_for 20 is_seen
 }
 is_seen() { api GET /api/v1/services/late/processes | jq -e --argjson pid "$late" 'any(.items[]; .pid == $pid)'; }

@@ -6,6 +6,8 @@
  * 	slowfs late DIR		the page of malloc comes after 1 s, each time it
  * 				is read, since it is dropped soon after
  * 	slowfs never DIR	no page but the first comes
+ * 	slowfs lock DIR SECONDS	keeps its memory locked for as long, again and again:
+ * 				whoever reads its command line then waits
  * 	slowfs exec DIR		calls execve(2), which waits for the server, and so
  * 				do others that look at this process: not for hosts
  * 				of which anyone else is a user
@@ -23,7 +25,9 @@
 #include <linux/aio_abi.h>
 #include <linux/fuse.h>
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,6 +54,7 @@ struct served {
 	const uint8_t *bytes;
 	uint64_t size, slow; /* slow: offset of malloc's page */
 	bool never;
+	long lock_ms;        /* 0: no memory is locked */
 	volatile int *holds; /* shared; 0: all pages come at once */
 };
 
@@ -106,10 +111,29 @@ attr_of(const struct served *s, uint64_t node)
 	                          .nlink = 1};
 }
 
+/*
+ * Fails every other read of a page: the kernel asks for it with the memory
+ * unlocked, and then again with the memory locked.
+ *   Source   Linux mm/filemap.c, filemap_fault() and maybe_unlock_mmap_for_io()
+ */
+static void
+serve_locked(int fuse, const struct served *s, uint64_t unique)
+{
+	static int reads;
+
+	if (++reads % 2 == 0)
+		sleep_ms(s->lock_ms);
+	reply(fuse, unique, -EIO, NULL, 0);
+}
+
 static void
 serve_read(int fuse, const struct served *s, uint64_t unique,
            const struct fuse_read_in *in)
 {
+	if (s->lock_ms) {
+		serve_locked(fuse, s, unique);
+		return;
+	}
 	uint64_t n = in->offset < s->size ? s->size - in->offset : 0;
 	bool slow = in->offset / PAGE <= s->slow / PAGE &&
 	            in->offset + in->size > s->slow;
@@ -334,6 +358,47 @@ allocate(void)
 	}
 }
 
+static sigjmp_buf failed;
+
+static void
+note_failure(int signal)
+{
+	(void)signal;
+	siglongjmp(failed, 1);
+}
+
+static void *
+touch(void *at)
+{
+	signal(SIGBUS, note_failure);
+	for (;;)
+		if (!sigsetjmp(failed, 1))
+			(void)*(volatile char *)at;
+	return NULL;
+}
+
+/* A thread reads a page; this one waits to change the memory meanwhile. */
+static const char *
+lock_memory(void)
+{
+	int fd = open("lower/" NAME, O_RDONLY | O_CLOEXEC);
+	char *at = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	pthread_t t;
+
+	if (fd < 0 || at == MAP_FAILED || madvise(at, PAGE, MADV_RANDOM))
+		return refused(NAME);
+	if (pthread_create(&t, NULL, touch, at))
+		return refused("a thread");
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		munmap(mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		            -1, 0),
+		       PAGE);
+		sleep_ms(10);
+	}
+}
+
 /* How long this thread has had a CPU, or waited for one. */
 static double
 scheduled_ms(int stat)
@@ -380,17 +445,20 @@ main(int argc, char **argv)
 	};
 	const char *why;
 
-	if (argc != 3 || s.holds == MAP_FAILED)
+	if (argc < 3 || s.holds == MAP_FAILED)
 		return 2;
 	if (!strcmp(argv[1], "forks"))
 		return time_forks(atoi(argv[2]));
 	s.never = !strcmp(argv[1], "never");
+	s.lock_ms = argc > 3 ? (long)(atof(argv[3]) * 1000) : 0;
 	why = read_libc(&s);
 	if (!why)
 		why = enter(argv[2]);
 	if (!why)
 		why = mount_server(&s);
-	if (!why)
+	if (!why && s.lock_ms)
+		why = lock_memory();
+	else if (!why)
 		why = !strcmp(argv[1], "exec") ? exec_owed() : map_code(&s);
 	*s.holds = 1;
 	puts(why ? why : "ready");

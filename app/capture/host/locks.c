@@ -77,6 +77,7 @@ int
 locks_look(int fd, int32_t *pid)
 {
 	static struct locks_row rows[ROWS], now[ROWS];
+	static int32_t logged;
 	const int64_t end = clock_mono_ns() + LOCKS_NS;
 	size_t n = list(fd, rows);
 
@@ -93,21 +94,20 @@ locks_look(int fd, int32_t *pid)
 	if (!n)
 		return 0;
 	*pid = rows[0].pid;
+	if (*pid != logged)
+		log_warn("process %d keeps its memory locked: meanwhile, no "
+		         "probe is inserted or removed, since no process of "
+		         "the host could fork",
+		         *pid);
+	logged = *pid;
 	return -EBUSY;
 }
 
 void
 locks_wait(int fd)
 {
-	int32_t pid, last = 0;
+	int32_t pid;
 
-	while (locks_look(fd, &pid)) {
-		if (pid != last)
-			log_warn(
-				"probes are removed once process %d unlocks "
-				"its memory: until then, no process could fork",
-				pid);
-		last = pid;
+	while (locks_look(fd, &pid))
 		sleep_ns(PAUSE_NS);
-	}
 }

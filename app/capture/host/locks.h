@@ -26,7 +26,7 @@
 MUST_CHECK int locks_open(int *fd);
 /*
  * Looks for a process that keeps its memory locked, for LOCKS_NS if there may be
- * one.
+ * one. Logs which one, if that is news.
  *   Shape    fd: of locks_open(); *pid: in the initial namespace
  *   Errors   -EBUSY there is one; 0 also where this cannot be found out
  */

@@ -1,7 +1,6 @@
 #include "probe_link.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/shortage.h"
 #include "locks.h"
 
@@ -37,12 +36,8 @@ probe_link(const struct probe_link *of)
 	int32_t pid;
 	long fd;
 
-	if (locks_look(of->locks_fd, &pid)) {
-		log_debug("process %d keeps its memory locked: no probe is "
-		          "inserted now",
-		          pid);
+	if (locks_look(of->locks_fd, &pid))
 		return -EBUSY;
-	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", of->file);
 	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 	return fd < 0 ? -errno : (int)fd;

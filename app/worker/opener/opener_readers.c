@@ -327,11 +327,14 @@ readers_ask(struct opener *o, int client, const struct host_ask *ask, int in)
 	struct reader_of who = of(ask);
 	bool loads = opener_loads(ask->op);
 	struct reader *row = idle(r, loads);
-	int rc = !loads && is_held(r, who) ? -ETIMEDOUT : row ? 0 : -EBUSY;
+	bool lists = ask->op == HOST_PROGRAMS;
+	int rc = !loads && !lists && is_held(r, who) ? -ETIMEDOUT
+	         : row                               ? 0
+	                                             : -EBUSY;
 
 	if (rc)
 		return rc;
-	if (ask->op == HOST_PROGRAMS)
+	if (lists)
 		leave_out_held(r, &m.ask);
 	rc = row->pid && !loads
 	             ? msg_send(row->socket, &m, sizeof(m), &in, in >= 0)

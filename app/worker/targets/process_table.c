@@ -112,7 +112,9 @@ ask_programs(struct proc_table *t, struct due *due, struct buf *out)
 	rc = t->programs(t->arg, pids, due->n, out);
 	if (rc && rc != -ETIMEDOUT)
 		log_warn("programs cannot be read: %s", strerror(-rc));
-	for (size_t i = 0; i < due->n && rc == -ETIMEDOUT; i++)
+	if (due->n == 1)
+		due->late += rc == -ETIMEDOUT;
+	for (size_t i = 0; due->n > 1 && i < due->n && rc == -ETIMEDOUT; i++)
 		if (due->late < LATE_MAX)
 			due->late += t->programs(t->arg, &pids[i], 1, out) ==
 			             -ETIMEDOUT;

@@ -236,6 +236,7 @@ TEST(held_processes_are_left_out_of_a_list)
 	ck_assert_uint_eq(asked_for(o, pids, 2), 2);
 	hold(o, getpid(), proc_start_time(getpid()));
 	ck_assert_uint_eq(asked_for(o, pids, 2), 1);
+	ck_assert_uint_eq(asked_for(o, &pids[1], 1), 0);
 	free(o);
 }
 END

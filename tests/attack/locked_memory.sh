@@ -9,10 +9,7 @@
 set -u
 . tests/lib/e2e.sh
 . tests/lib/groups.sh
-if [ "$(id -u)" -ne 0 ]; then
-  echo "skip locked_memory: only root opens /dev/fuse everywhere"
-  exit 0
-fi
+[ "$(id -u)" -eq 0 ] || skip locked_memory 'only root opens /dev/fuse everywhere'
 e2e_start slowfs allocating
 cp "$STATE/bin/allocating" "$STATE/bin/later"
 lockers=()
@@ -28,7 +25,7 @@ locks() { # seconds: starts a program that does, in a unit of its own
   exec {said}< <(exec "$STATE/bin/slowfs" lock "$at" "$1")
   lockers+=($!)
   apart $!
-  read -r line <&"$said" && [ "$line" = ready ] || { echo "skip locked_memory: $line"; exit 0; }
+  read -r line <&"$said" && [ "$line" = ready ] || skip locked_memory "$line"
 }
 unlocked() { # ends them
   { kill -KILL "${lockers[@]}" && wait "${lockers[@]}"; } 2>/dev/null

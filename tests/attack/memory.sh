@@ -8,7 +8,7 @@ set -u
 . tests/lib/e2e.sh
 . tests/lib/groups.sh
 limit=$(sed -n 's/^MemoryMax=//p' systemd/stoker-api.service)
-group=$(memory_group api "$limit") || { echo 'skip requests_under_the_limit: this machine limits no memory'; exit 0; }
+group=$(memory_group api "$limit") || skip requests_under_the_limit 'this machine limits no memory'
 LEAVE=leave
 maps=()
 leave() {

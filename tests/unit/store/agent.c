@@ -371,7 +371,7 @@ change(struct worker_process *p, int what)
 TEST(a_process_that_differs_in_anything_takes_the_place_of_the_one_before)
 {
 	CLEANUP_TEST_STORE struct test_store t = test_store();
-	struct worker_process p = process_of(HOST, TEST_TENANT, 11);
+	struct worker_process p = test_process(HOST, TEST_TENANT, 11);
 	struct process_list now = {.items = &p, .n = 1};
 	int64_t seen_ms = 0;
 

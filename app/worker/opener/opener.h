@@ -120,6 +120,8 @@ opener_complete(struct opener *o, uint32_t op, int client, struct answer *out);
  *   Errors   -EMFILE the maximum is reached
  */
 MUST_CHECK int opener_add_client(struct opener *o, int fd);
+/* True for a process or thread that has memory. */
+bool opener_has_program(int32_t tid);
 /* Returns a thread through which the memory and files of a process can be read.
  * If the first thread ends, they can't be read through it, even while other
  * threads go on. */

@@ -1,8 +1,6 @@
 #include "opener.h"
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/folder.h"
 #include "base/log.h"
 #include "base/proc_exec.h"
 #include "capture/event.h"
@@ -14,10 +12,8 @@
 #include <linux/kcmp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define REFUSED_NS (60 * NS_PER_S) /* between two log lines */
 
@@ -143,30 +139,6 @@ is_of_all_threads(uint32_t op)
 	}
 }
 
-static bool
-has_program(int32_t tid)
-{
-	char path[64], to[1];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
-	return readlink(path, to, sizeof(to)) >= 0 || errno != ENOENT;
-}
-
-int32_t
-opener_thread(int32_t pid)
-{
-	CLEANUP_FOLDER DIR *tasks = NULL;
-	int32_t tid;
-
-	if (pid <= 0 || has_program(pid) ||
-	    folder_open_tasks(AT_FDCWD, pid, &tasks))
-		return pid;
-	do
-		tid = folder_next_number(tasks);
-	while (tid && (tid == pid || !has_program(tid)));
-	return tid ? tid : pid;
-}
-
 /* Checks a question, and removes processes that may not be asked about from its
  * list. */
 static int
@@ -239,19 +211,6 @@ opener_answer(struct opener *o, const struct host_ask *ask, int client, int in,
 	opener_handle(o, &checked, client, in, out);
 	opener_complete(o, checked.op, client, out);
 	return true;
-}
-
-int
-answer_give(const void *p, size_t n, struct answer *out)
-{
-	CLEANUP_FD int fd = memfd_create("stoker-answer", MFD_CLOEXEC);
-	int rc = fd < 0 ? -errno : fd_write_all(fd, p, n);
-
-	if (!rc && lseek(fd, 0, SEEK_SET))
-		rc = -errno;
-	if (!rc)
-		give(out, TAKE_FD(fd));
-	return rc;
 }
 
 static int
@@ -373,7 +332,7 @@ open_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 int
 watch_allocs(struct opener *o, const struct host_ask *ask, struct answer *out)
 {
-	if (ask->count && !has_program(ask->pid))
+	if (ask->count && !opener_has_program(ask->pid))
 		return -ENXIO;
 	return prober_watch(&o->probers, ask, out->in);
 }
@@ -385,8 +344,8 @@ compare_memory(struct opener *o, const struct host_ask *ask, struct answer *out)
 
 	(void)o;
 	/* one that ended is not on the list, or no longer has memory */
-	if (ask->count != 2 || !has_program(ask->list[0]) ||
-	    !has_program(ask->list[1]))
+	if (ask->count != 2 || !opener_has_program(ask->list[0]) ||
+	    !opener_has_program(ask->list[1]))
 		return -ESRCH;
 	differ = syscall(SYS_kcmp, ask->list[0], ask->list[1], KCMP_VM, 0, 0);
 	if (differ < 0)

@@ -310,7 +310,7 @@ TEST(where_the_processes_cannot_be_listed_those_seen_stay)
 }
 END
 
-/* --- processes whose memory is locked -------------------------------------- */
+/* --- processes whose memory is locked ------------------------------------- */
 
 #define MANY 200
 

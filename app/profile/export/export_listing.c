@@ -295,12 +295,12 @@ static uint32_t
 find_code(const struct listing *l, const struct listing_function *f,
           uint64_t address)
 {
-	const struct listing_code *code = l->code + f->code0;
-	uint32_t n = ROWS_WHILE(f->ncode, i, code[i].address <= address);
+	uint32_t n = ROWS_WHILE(f->ncode, i,
+	                        l->code[f->code0 + i].address <= address);
+	const struct listing_code *last = n ? &l->code[f->code0 + n - 1] : NULL;
 
-	return n && address - code[n - 1].address < code[n - 1].size
-	               ? f->code0 + n - 1
-	               : PROFILE_NONE;
+	return last && address - last->address < last->size ? f->code0 + n - 1
+	                                                    : PROFILE_NONE;
 }
 
 /* The listed functions of a mapping, a bit for each. */

@@ -22,6 +22,8 @@ proc_read(int dir_fd, int32_t pid, const char *file, struct buf *out);
  * of /proc/PID, such as stat, exe, maps, wchan, fd and ns, then block their
  * readers, as do perf_event_open(2), kcmp(2) and process_vm_readv(2); statm,
  * status, cmdline, comm, cgroup and schedstat do not.
+ * An execve(2) that waits for the lock of its old memory, which it may share
+ * with a process that keeps it locked, is not noticed.
  *   Shape    proc_fd is /proc, or AT_FDCWD for the /proc of this process
  *   Source   Linux fs/exec.c, exec_mmap(), which holds exec_update_lock;
  *            fs/proc/base.c; the new memory has no code yet

@@ -19,20 +19,26 @@ leave() {
   e2e_stop
 } 2>/dev/null
 trap leave EXIT
+# Reads the maps of a process as ps(1) does.
+is_locked() { leaves 124 timeout 0.3 head -c 1 "/proc/$1/cmdline"; }
 locks() { # seconds: starts a program that does, in a unit of its own
-  local at said line
-  at=$(mktemp -d "$STATE/lock-XXXXXX")
-  exec {said}< <(exec "$STATE/bin/slowfs" lock "$at" "$1")
-  lockers+=($!)
-  apart $!
-  read -r line <&"$said" && [ "$line" = ready ] || skip locked_memory "$line"
+  local at said line try
+  for try in {1..10}; do
+    at=$(mktemp -d "$STATE/lock-XXXXXX")
+    exec {said}< <(exec "$STATE/bin/slowfs" lock "$at" "$1")
+    lockers+=($!)
+    apart $!
+    read -r line <&"$said" && [ "$line" = ready ] || skip locked_memory "$line"
+    exec {said}<&-
+    wait_for 1 is_locked "${lockers[-1]}" && return
+    { kill -KILL "${lockers[-1]}" && wait "${lockers[-1]}"; } 2>/dev/null
+    unset 'lockers[-1]'
+  done
 }
 unlocked() { # ends them
   { kill -KILL "${lockers[@]}" && wait "${lockers[@]}"; } 2>/dev/null
   lockers=()
 }
-# Reads the maps of a process as ps(1) does.
-is_locked() { ! timeout 0.3 head -c 1 "/proc/$1/cmdline"; } >/dev/null
 completes() { equal "$(finished "$(start "$@")" | jq -r .status)" completed; }
 lasts=${LOCKED_S:-60}
 
@@ -61,7 +67,8 @@ check allocations_are_captured_once_the_memory_is_unlocked wait_for 30 has_alloc
 
 # A user who starts many such programs holds up nobody for longer.
 for i in 1 2 3 4 5 6; do locks "$lasts"; done
-for pid in "${lockers[@]}"; do wait_for 5 is_locked "$pid"; done
+each_is_locked() { for pid in "${lockers[@]}"; do wait_for 5 is_locked "$pid" || return; done; }
+check each_of_many_programs_locks_its_memory each_is_locked
 background later "$STATE/bin/later" "$STATE/truth2" 10
 began=$EPOCHSECONDS
 check processes_that_start_later_are_seen_beside_many_such_programs wait_for 20 seen later
@@ -71,12 +78,12 @@ process_stop later
 
 # Memory is locked while probes are to be removed.
 unlocked
-id=$(start busy 3 alloc)
-wait_for 10 has_program stoker_alloc
+id=$(start busy 6 alloc)
+check a_program_has_probes wait_for 10 has_program stoker_alloc
 read -rt 1 <> <(:)
 locks "$lasts"
-wait_for 5 is_locked "${lockers[0]}"
-read -r longest waited < <("$STATE/bin/slowfs" forks 8)
+check memory_is_locked_while_there_are_probes wait_for 5 is_locked "${lockers[0]}"
+read -r longest waited < <("$STATE/bin/slowfs" forks 10)
 echo "# a fork waits at most $waited of $longest ms while probes are to be removed"
 check processes_fork_when_a_capture_ends_beside_it [ "$waited" -lt $((alone + 10)) ]
 check the_capture_ends_in_time equal "$(finished "$id" | jq -r .status)" completed

@@ -7,7 +7,9 @@
  * 				is read, since it is dropped soon after
  * 	slowfs never DIR	no page but the first comes
  * 	slowfs lock DIR SECONDS	keeps its memory locked for as long, again and again:
- * 				whoever reads its command line then waits
+ * 				whoever reads its command line then waits. Not all
+ * 				that are started do: reads may come in another order
+ * 	slowfs share DIR SECONDS	the same, and others read its memory meanwhile
  * 	slowfs exec DIR		calls execve(2), which waits for the server, and so
  * 				do others that look at this process: not for hosts
  * 				of which anyone else is a user
@@ -377,9 +379,21 @@ touch(void *at)
 	return NULL;
 }
 
-/* A thread reads a page; this one waits to change the memory meanwhile. */
+static void
+read_for_ever(pid_t pid, char *at)
+{
+	char byte;
+	struct iovec mine = {&byte, 1}, theirs = {at, 1};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;)
+		(void)!process_vm_readv(pid, &mine, 1, &theirs, 1, 0);
+}
+
+/* A thread reads a page. Meanwhile this one waits to change the memory or, if
+ * the lock is shared, other processes read the memory in turn. */
 static const char *
-lock_memory(void)
+lock_memory(bool shared)
 {
 	int fd = open("lower/" NAME, O_RDONLY | O_CLOEXEC);
 	char *at = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -387,10 +401,16 @@ lock_memory(void)
 
 	if (fd < 0 || at == MAP_FAILED || madvise(at, PAGE, MADV_RANDOM))
 		return refused(NAME);
+	/* a fork would wait for the lock */
+	for (int i = 0; i < 2 && shared; i++)
+		if (!fork())
+			read_for_ever(getppid(), (char *)&failed);
 	if (pthread_create(&t, NULL, touch, at))
 		return refused("a thread");
-	puts("ready");
-	fflush(stdout);
+	/* a buffer of puts() might need memory, and wait for the lock */
+	(void)!write(STDOUT_FILENO, "ready\n", 6);
+	for (; shared;)
+		pause();
 	for (;;) {
 		munmap(mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 		            -1, 0),
@@ -457,7 +477,7 @@ main(int argc, char **argv)
 	if (!why)
 		why = mount_server(&s);
 	if (!why && s.lock_ms)
-		why = lock_memory();
+		why = lock_memory(!strcmp(argv[1], "share"));
 	else if (!why)
 		why = !strcmp(argv[1], "exec") ? exec_owed() : map_code(&s);
 	*s.holds = 1;

@@ -427,6 +427,8 @@ make_links(struct watchers *p, uint32_t slot)
 
 	t->links[1] = probe_watch_link(&p->watch, slot, ~UINT64_C(1),
 	                               PROBE_CALLS, prog);
+	if (t->links[1] == -EBUSY)
+		return false;
 	t->links[0] = probe_watch_link(&p->watch, slot, 1, PROBE_CALLS, prog);
 	if (t->links[0] < 0)
 		probe_unlink(&p->watch, t);

@@ -186,6 +186,20 @@ make_link(const struct holder *h, uint32_t slot, bool releases)
 	return probe_watch_link(&h->watch, slot, bits, type, prog);
 }
 
+/* Removes what was inserted before a process locked its memory, and tries again
+ * in a second. */
+static void
+watch_later(struct holder *h, uint32_t slot)
+{
+	struct probe_target *t = &h->watch.targets[slot];
+
+	__atomic_store_n(&h->slots[slot].state, INUSE_UNUSED, __ATOMIC_RELEASE);
+	probe_unlink(&h->watch, t);
+	t->next_ns = clock_mono_ns() + NS_PER_S;
+	if (kill(t->of.pid, 0) && errno == ESRCH)
+		stop(h, slot, INUSE_ENDED);
+}
+
 /* Probes the releases first, so that no sample's release is missed. The account
  * starts with credit: a process that starts, or rereads its files, allocates
  * much for a moment. */
@@ -197,7 +211,7 @@ watch(struct holder *h, uint32_t slot)
 
 	t->links[0] = make_link(h, slot, true);
 	if (t->links[0] == -EBUSY) {
-		t->next_ns = clock_mono_ns() + NS_PER_S;
+		watch_later(h, slot);
 		return;
 	}
 	*s = (struct inuse_slot){.mean = FIRST_MEAN, .pid = t->of.pid};
@@ -206,6 +220,10 @@ watch(struct holder *h, uint32_t slot)
 	__atomic_store_n(&s->state, INUSE_WATCHED, __ATOMIC_RELEASE);
 	if (t->links[0] >= 0)
 		t->links[1] = make_link(h, slot, false);
+	if (t->links[1] == -EBUSY) {
+		watch_later(h, slot);
+		return;
+	}
 	if (t->links[1] < 0)
 		stop(h, slot, INUSE_UNUSED);
 	else

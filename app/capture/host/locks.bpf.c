@@ -28,7 +28,10 @@ struct mm_struct {
 struct task_struct {
 	struct mm_struct *mm;
 	int tgid;
+	struct task_struct *group_leader;
 } OF_KERNEL;
+
+#define WRITER_LOCKED 1 /* RWSEM_WRITER_LOCKED of count */
 
 struct bpf_iter_meta {
 	struct seq_file *seq;
@@ -44,16 +47,21 @@ stoker_locks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct locks_row row = {0};
+	__u64 count;
 
 	/* locks of real-time kernels have another form */
 	if (!bpf_core_field_exists(struct rw_semaphore, count) || !task ||
 	    !task->mm)
 		return 0;
-	row.count = (__u64)task->mm->mmap_lock.count.counter;
-	if (!row.count)
+	/* other threads have the same memory, unless the first has ended */
+	if (task->group_leader != task && task->group_leader->mm == task->mm)
+		return 0;
+	count = (__u64)task->mm->mmap_lock.count.counter;
+	if (!count)
 		return 0;
 	row.mm = (__u64)task->mm;
-	row.owner = (__u64)task->mm->mmap_lock.owner.counter;
+	if (count & WRITER_LOCKED)
+		row.writer = (__u64)task->mm->mmap_lock.owner.counter;
 	row.pid = task->tgid;
 	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
 	return 0;

@@ -14,7 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROWS     1024 /* threads; the rest is not looked at */
+#define ROWS     1024 /* processes with locked memory */
+#define LOG_NS   (60 * NS_PER_S)
 #define STEP_NS  (1 * NS_PER_MS)
 #define PAUSE_NS (100 * NS_PER_MS) /* between two looks that found one */
 
@@ -53,12 +54,13 @@ list(int prog_fd, struct locks_row out[static ROWS])
 	return len / sizeof(*out);
 }
 
+/* True if a lock is still held: by the same writer, or by any readers, who may
+ * share it without ever letting go. */
 static bool
 has(const struct locks_row *rows, size_t n, const struct locks_row *want)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].mm == want->mm && rows[i].count == want->count &&
-		    rows[i].owner == want->owner)
+		if (rows[i].mm == want->mm && rows[i].writer == want->writer)
 			return true;
 	return false;
 }
@@ -71,17 +73,17 @@ sleep_ns(int64_t ns)
 	(void)nanosleep(&t, NULL);
 }
 
-/* Most locks are held for some microseconds: keeps the rows whose lock has not
- * changed. */
+/* Most locks are held for some microseconds: keeps the rows of locks that are
+ * held in each step. A full list counts as a lock that is held. */
 int
 locks_look(int fd, int32_t *pid)
 {
 	static struct locks_row rows[ROWS], now[ROWS];
-	static int32_t logged;
+	static int64_t logged_ns;
 	const int64_t end = clock_mono_ns() + LOCKS_NS;
 	size_t n = list(fd, rows);
 
-	while (n && clock_mono_ns() < end) {
+	while (n && n < ROWS && clock_mono_ns() < end) {
 		size_t kept = 0, found;
 
 		sleep_ns(STEP_NS);
@@ -94,12 +96,13 @@ locks_look(int fd, int32_t *pid)
 	if (!n)
 		return 0;
 	*pid = rows[0].pid;
-	if (*pid != logged)
+	if (clock_mono_ns() - logged_ns > LOG_NS || !logged_ns) {
 		log_warn("process %d keeps its memory locked: meanwhile, no "
 		         "probe is inserted or removed, since no process of "
 		         "the host could fork",
 		         *pid);
-	logged = *pid;
+		logged_ns = clock_mono_ns();
+	}
 	return -EBUSY;
 }
 

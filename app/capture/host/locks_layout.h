@@ -4,9 +4,8 @@
 #include <linux/types.h>
 
 struct locks_row {
-	__u64 mm;    /* its address */
-	__u64 count; /* of mmap_lock: who holds it and who waits */
-	__u64 owner; /* the last thread that took the lock */
-	__s32 pid;   /* in the initial namespace */
+	__u64 mm;     /* its address */
+	__u64 writer; /* the thread that holds the lock to write; 0: readers do */
+	__s32 pid;    /* in the initial namespace */
 	__u32 reserved;
 };

@@ -270,9 +270,15 @@ hold_group(struct readers *r, const struct reader_held *last)
 	const int64_t now = clock_mono_ns();
 	unsigned n = 0;
 
-	for (size_t i = 0; i < READERS_HELD; i++)
-		n += r->held[i].of.pid && r->held[i].group == last->group &&
-		     holds(&r->held[i], now);
+	for (size_t i = 0; i < READERS_HELD; i++) {
+		const struct reader_held *h = &r->held[i];
+
+		if (h->group != last->group || !holds(h, now))
+			continue;
+		if (is_of_group(h)) /* these were asked for before */
+			return;
+		n++;
+	}
 	if (!last->group || n < READERS_GROUP)
 		return;
 	log_warn("%u processes of one user and unit, process %d among them, do "
@@ -448,7 +454,9 @@ state_of(const struct reader *row)
 static int
 wait_of(const struct reader *row)
 {
-	return row->op == HOST_PROGRAMS ? READERS_LIST_S : READERS_WAIT_S;
+	if (row->op != HOST_PROGRAMS)
+		return READERS_WAIT_S;
+	return is_nobody(row->of) ? READERS_LIST_S : READERS_PROGRAM_S;
 }
 
 /* Logs why a reader does not answer, and returns the error. One that was

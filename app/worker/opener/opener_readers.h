@@ -29,7 +29,8 @@
 #define OPENER_MAX_CLIENTS 80 /* analyser, scheduler, finishers */
 #define READERS_WAIT_S     5  /* for one answer */
 #define READERS_SLOW_S     60 /* for one answer when CPUs are busy */
-#define READERS_LIST_S     1  /* for the programs of a list of processes */
+#define READERS_LIST_S     1  /* for the programs of a list of processes, */
+#define READERS_PROGRAM_S  3  /* and for that of one */
 #define READERS_HELD       64 /* subjects that are not read for a while */
 #define READERS_GROUP      3  /* held processes, after which their group is */
 #define READERS_HELD_S     60 /* at first; twice as long if again soon after */

@@ -450,7 +450,7 @@ is_of_the_worker(int proc_fd, int32_t pid)
 	int32_t parent = 0;
 
 	return pid == getppid() ||
-	       (!proc_read(proc_fd, pid, "stat", &text) &&
+	       (!proc_read_stat(proc_fd, pid, &text) &&
 	        !proc_parse_parent(buf_str(&text), &parent) &&
 	        parent == getppid());
 }

@@ -61,7 +61,8 @@ json_escape(struct buf *out, const char *s, size_t n)
 	buf_putc(out, '"');
 }
 
-/* Escapes what json_escape() does; jansson cuts no character in two. */
+/* Escapes what json_escape() does. jansson splits no character between
+ * chunks. */
 static int
 write_chunk(const char *p, size_t n, void *out)
 {

@@ -36,7 +36,7 @@ set_span(json_t *row, const char *key, int64_t s)
 	json_object_set_new(row, key, json_string(buf_str(&text)));
 }
 
-/* Sets a member to the age of a time; does nothing if the time is missing. */
+/* Sets a member to the time since another member; does nothing without one. */
 static void
 set_age(json_t *row, const char *key, const char *of, int64_t now_ms)
 {

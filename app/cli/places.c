@@ -14,7 +14,7 @@
 #define MOST_OFFSET 0xFFFF /* where LLVM cuts them */
 #define MOST_PLACES 64
 
-/* Samples whose innermost function is at an address. */
+/* Samples whose innermost frame is at one address. */
 struct spot {
 	uint64_t address;
 	int64_t samples;

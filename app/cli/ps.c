@@ -127,8 +127,8 @@ put_command(json_t *row, const json_t *process, const char *service)
 	json_object_set_new(row, "command", json_text(buf_str(&text)));
 }
 
-/* At the default rate, 10 s of little CPU time are too few samples to be
- * compared. */
+/* At the default rate, 10 s of a nearly idle process yield too few samples to
+ * compare. */
 static void
 put_length(json_t *row)
 {

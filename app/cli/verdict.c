@@ -93,7 +93,8 @@ verdict_show(struct buf *out, const json_t *comparison, const struct screen *s)
 	const char *verdict = json_member(comparison, "verdict");
 	const char *words = json_member(comparison, "verdictText");
 
-	safe_puts(&text, *words ? words : verdict); /* an older server's */
+	safe_puts(&text,
+	          *words ? words : verdict); /* older servers send no text */
 	screen_puts(s,
 	            !strcmp(verdict, "regressed")           ? STYLE_BAD
 	            : !strcmp(verdict, "costs-more")        ? STYLE_BAD

@@ -83,7 +83,7 @@ needs_profiles(const struct steps *s)
 	return *s->function || s->sift || has_sessions(s);
 }
 
-/* Finds the cost of the stacks that a sift leaves of a profile. */
+/* Finds the cost of the stacks that remain of a sifted profile. */
 static int
 cost_of_stacks(const struct sift *by, const struct packed *k,
                struct function_cost *out)

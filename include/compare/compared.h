@@ -36,7 +36,7 @@ struct compared {
 	bool against_others; /* the base is all that chosen leaves out */
 	struct range chosen; /* by its host and labels; never planned */
 	int64_t end_ns;      /* monotonic; 0: no limit */
-	const int *peer;     /* a socket; NULL: none */
+	const int *peer;     /* the caller's socket; NULL: none */
 	/* The answer; sides[].work is part of the question. */
 	struct compare_side sides[2];
 	struct profile *profiles[2];

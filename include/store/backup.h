@@ -10,9 +10,9 @@
  *
  * A directory holds one backup. The next one into the same directory copies new
  * files, verifies those that are there, takes effect when it replaces
- * manifest.json, and then removes files that nothing refers to. A backup that
- * is killed before that leaves the previous one intact, and files that the next
- * one uses.
+ * manifest.json, and then removes files that nothing refers to. A backup
+ * killed before that leaves the previous one intact; the next one reuses the
+ * files that it has copied.
  *
  * Link keys and API keys are in the database and so in a backup. The
  * configuration, the cache of debug files and the worker's journal of Go

@@ -34,7 +34,8 @@ EOF2
   done
   echo "}"
 } >"$STATE/nginx/hostile.conf"
-# /go/ acts as an API that answers with such a redirect inside nginx.
+# A request below /go/ is redirected to /_objects/ inside nginx, as after an
+# answer of the API with X-Accel-Redirect.
 sed -i -e "s|^\tserver {|\tinclude $STATE/nginx/hostile.conf;\n&\n\t\tlocation /go/ { rewrite ^/go(/.*) /_objects\$1 last; }|" \
   "$STATE/nginx/alone.conf"
 nginx_start || exit 1

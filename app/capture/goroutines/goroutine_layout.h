@@ -46,7 +46,7 @@ struct go_g {
 	uint64_t sp, pc; /* where it stopped, unless it runs */
 	uint64_t m, waitsince, gopc, startpc, waiting, labels;
 	uint8_t status; /* enum go_status */
-	uint8_t reason; /* index of the runtime's wait reasons */
+	uint8_t reason; /* index into the runtime's wait reasons */
 	bool locked;    /* locked to its thread */
 };
 

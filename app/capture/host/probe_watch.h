@@ -103,8 +103,8 @@ void probe_unlink(const struct probe_watch *w, struct probe_target *t);
 void probe_forget(const struct probe_watch *w, struct probe_target *t);
 
 struct probe_watcher {
-	/* Looks at a process whose look is due, and sets when the next one
-	 * is. */
+	/* Looks at a process that is due, and sets the time of its next
+	 * look. */
 	void (*look)(void *arg, uint32_t slot);
 	/* Stops watching a slot's process; the slot is unused afterwards. */
 	void (*forget)(void *arg, uint32_t slot);

@@ -81,8 +81,8 @@ group_of(const struct process *proc)
 
 /* Asks for probes at a file's places or, without places, to stop watching.
  *   Errors   -ENXIO the first thread has ended: the kernel finds a process's
- *            memory by that thread. If it can't be watched for another reason,
- *            its allocations are not in the profile. */
+ *            memory by that thread. If the process cannot be watched for
+ *            another reason, the profile lacks its allocations. */
 static int
 ask(const struct process *proc, enum sampler_kind kind, struct watchable at,
     int file, bool late)

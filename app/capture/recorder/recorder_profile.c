@@ -519,7 +519,7 @@ struct unreached {
 	int64_t n;
 };
 
-/* A sum that may be off by more than this part is uncertain. */
+/* A sum that may be off by more than this fraction is uncertain. */
 #define SUM_SURE 0.15
 
 /* Returns the time by which a process must have its probes: what it allocates

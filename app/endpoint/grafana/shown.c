@@ -4,7 +4,7 @@
 
 /* A tree has this many nodes for each node shown, to choose from, */
 #define CHOICE 16
-#define ROOM   (1u << 16) /* and at least these */
+#define ROOM   (1u << 16) /* and at least this many */
 
 uint32_t
 shown_room(uint32_t most)

@@ -1549,7 +1549,7 @@ take(void *arg, const struct otlp_part *of, struct profile **made)
 	return 0;
 }
 
-/* The format that a field shows the file to have. */
+/* The file format that a field indicates. */
 enum shows { SHOWS_NOTHING, SHOWS_OTLP, SHOWS_PPROF };
 
 /* Field 1 is a message ResourceProfiles, with messages and texts, or pprof's

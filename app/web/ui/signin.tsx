@@ -1,4 +1,4 @@
-/* The first page of a browser that is not signed in. */
+/* The page shown to a browser that is not signed in. */
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ApiError, signIn, type Caller } from './api';
 import { sentence } from './parts';

@@ -91,7 +91,7 @@ void runs_done(struct runs *c);
 MUST_CHECK int
 runs_start(struct runs *c, struct job *job, uint64_t ways, uint32_t may,
            const struct followed *now, int64_t now_ns);
-/* Makes runs that sample follow the processes that the last look found. */
+/* Makes sampling runs follow the processes found by the last look. */
 void runs_follow(struct runs *c, const struct targets *targets, int64_t now_ns);
 /*
  * Starts a capture that is fetched from net/http/pprof pages; there must be a

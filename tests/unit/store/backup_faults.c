@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Counts down the calls, or only the allocations, until one fails. */
+/* Counts down system calls or allocations; the last one fails. */
 struct countdown {
 	long left;
 	int error; /* 0: the process is killed */

@@ -350,7 +350,7 @@ END
 
 /* --- results -------------------------------------------------------------- */
 
-/* A job that ran and failed, whose result was not sent yet. */
+/* Leaves a job that ran and failed, and whose result has not been sent yet. */
 static void
 end_job(struct rig *r)
 {

@@ -1,6 +1,6 @@
 /*
- * stoker doctor: checks every precondition, and prints a command that fixes each
- * one that is not met.
+ * stoker doctor: checks every precondition, and prints a command that fixes
+ * each one that is not met.
  *
  * A probe reports what it found and, if that is a problem, the exact command
  * for a root shell. All paths are looked up below one directory, so that tests

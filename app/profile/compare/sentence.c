@@ -223,8 +223,8 @@ put_shifted(const struct comparison *c, struct buf *out)
 
 /* --- the sentence --------------------------------------------------------- */
 
-/* If both sides have this many samples, chance alone explains a difference of at
- * most 10 %; a larger one is variation over time. */
+/* If both sides have this many samples, chance alone explains a difference of
+ * at most 10 %; a larger one is variation over time. */
 #define MANY_SAMPLES 1000
 
 #define HINDERED 0.2 /* share of runnable time spent waiting for a CPU */
